@@ -1,4 +1,4 @@
-// What is done with managed keys, on the wire: each operation takes one message, or `items`, each for itself.
+// Work with managed keys, on the wire: each operation takes one message, or `items`, each for itself.
 import { z } from 'zod';
 import { isJsonObject } from '../model/json.ts';
 import { mostItems, signingHashes } from '../model/key-types.ts';

@@ -2,7 +2,7 @@
 // key-operations.ts. Software that speaks another system's interface has a listener of its own.
 import { z } from 'zod';
 import { keyStates } from '../model/key-states.ts';
-import { keyTypes, keyUses } from '../model/key-types.ts';
+import { type KeyUse, keyTypes, keyUses } from '../model/key-types.ts';
 import { aliasPattern } from '../model/names.ts';
 import { endpoint, missing } from './endpoint.ts';
 import { sample } from './example-values.ts';
@@ -20,6 +20,7 @@ import {
   ringNamePattern,
   text,
   textList,
+  thingList,
   timestamp,
 } from './values.ts';
 
@@ -38,8 +39,17 @@ export function ofKey<const Action extends `key.${string}`>(action: Action) {
 const type = z.enum(keyTypes).meta({ description: 'what the key is' });
 const uses = z
   .array(z.enum(keyUses))
-  .max(keyUses.length)
   .meta({ description: 'what it may be used for', examples: [['encrypt', 'decrypt']] });
+const isUse = (item: unknown): boolean => keyUses.some((use) => use === item);
+const wantedUses = thingList<KeyUse>(keyUses.length, (item) =>
+  isUse(item) ? undefined : `expected one of ${keyUses.join(', ')}`,
+).meta({
+  type: 'array',
+  maxItems: keyUses.length,
+  items: { type: 'string', enum: [...keyUses] },
+  description: 'what it may be used for',
+  examples: [['encrypt', 'decrypt']],
+});
 const state = z.enum(keyStates).meta({ description: 'its state, in the words of NIST SP 800-57' });
 const origin = z
   .enum(['generated', 'imported'])
@@ -140,7 +150,7 @@ const keyAnswer = z.object({ key: managedKey });
 const createBody = z.object({
   name: newRingName('Unseal'),
   type: type.exactOptional(),
-  uses: uses.exactOptional(),
+  uses: wantedUses.exactOptional(),
   aliases: aliases.exactOptional(),
   derived: derived.exactOptional(),
   exportable: exportable.exactOptional(),
@@ -184,7 +194,6 @@ const dependent = z
     lastUsedAt: timestamp.meta({ description: 'when last; RFC 3339, UTC, milliseconds' }),
   })
   .meta({ id: 'ManagedKeyDependent', description: 'one way in which a caller uses a managed key' });
-export type Dependent = z.output<typeof dependent>;
 
 const keyId = managedKeyId.meta({
   description: 'the id, under which it can be restored',
@@ -348,7 +357,7 @@ export const managedKeyEndpoints = [
         examples: [''],
       }),
       type: type.exactOptional().meta({ description: 'of a new managed key; `aes256-gcm` if absent' }),
-      uses: uses.exactOptional(),
+      uses: wantedUses.exactOptional(),
       derived: derived.exactOptional(),
       exportable: exportable.exactOptional(),
       allowPlaintextFormat: z

@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { systemError } from '../errors.ts';
 import { needAppliance } from '../platform/data-dir.ts';
 import { hardenProcess } from '../platform/hardening.ts';
+import { startRsa } from '../platform/native-rsa.ts';
 import { needPrivateDirectory } from '../platform/ownership.ts';
 import { needNoUpgrade } from '../upgrade/journal.ts';
 import { HeldAppliance, type OpenAppliance } from './appliance.ts';
@@ -20,6 +21,7 @@ export async function openAppliance(options: ApplianceOptions): Promise<OpenAppl
   }
   await needNoUpgrade(data);
   await hardenProcess();
+  startRsa();
   try {
     const held = await HeldAppliance.hold(options, { serves: false });
     await held.open().catch(async (error: unknown) => {

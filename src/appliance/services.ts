@@ -3,6 +3,7 @@
 import { type Copies, openCopies } from '../backup/service.ts';
 import type { KeyWorker } from '../core/key-rehearsal.ts';
 import { purgeExpired } from '../core/keyrings.ts';
+import { native } from '../crypto/primitives.ts';
 import { KmsError } from '../errors.ts';
 import { FairQueue, usualFairLimits } from '../http/fair-queue.ts';
 import { startWorker } from '../platform/program-files.ts';
@@ -91,7 +92,7 @@ export async function openServices(
   const people = new ServedPeople(world, options.people, () => directory.nodes);
   ends.push(() => people.close());
   const keyWork = keyWorker({
-    start: () => startWorker({ kind: 'keys' } satisfies ManagedKeyWork),
+    start: () => startWorker({ kind: 'keys', hasRsa: native().rsa !== undefined } satisfies ManagedKeyWork),
     turns: new FairQueue({ ...usualFairLimits, atOnce: 1 }),
   });
   ends.push(() => keyWork.close());

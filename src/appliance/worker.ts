@@ -7,6 +7,7 @@ import { systemRandom } from '../crypto/random.ts';
 import { type ExamineWork, examineHeld } from '../doctor/stores.ts';
 import { KmsError } from '../errors.ts';
 import { takeCrypto } from '../platform/native-crypto.ts';
+import { startRsa } from '../platform/native-rsa.ts';
 import { nodeFiles } from '../platform/node-files.ts';
 import { postgresConfig, type SourceData, sourceOf } from '../platform/store-url.ts';
 import { takeOrders } from '../platform/threads/ending.ts';
@@ -63,6 +64,7 @@ function run(work: Work, port: MessagePort): void {
       servePasswords(port);
       return;
     case 'keys':
+      if (work.hasRsa) startRsa();
       serveKeyWork(port);
       return;
     case 'passphrase':

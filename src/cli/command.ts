@@ -2,7 +2,7 @@
 // in the product's own form, help with examples, and code loaded on use. Cli is what that code receives: the outside
 // world, and its arguments and options, each validated when it is read.
 import { dirname } from 'node:path';
-import { Command, Help, type HelpContext, Option } from 'commander';
+import { Command, type Help, type HelpContext, Option } from 'commander';
 import { KmsError } from '../errors.ts';
 import {
   type Commands,
@@ -17,6 +17,7 @@ import {
   type Values,
 } from './grammar/declaration.ts';
 import { globals } from './grammar/option-sets.ts';
+import { formatHelp, styleTitle } from './help-format.ts';
 import { hasColour, type Io } from './io.ts';
 
 /** State of the parser: the outside world, collected help, and the exit code. */
@@ -206,6 +207,17 @@ export class GrammarOption extends Option {
 
 const optionNames = /--[a-z][a-z-]*/g;
 
+/** The command that the words after `command` name. */
+function commandOn([word, ...rest]: readonly string[], command: GrammarCommand): GrammarCommand {
+  if (word === undefined || word === '--') return command;
+  if (word.startsWith('-')) {
+    const takesNext = command.root.options.some(({ long, required }) => required && long === word);
+    return commandOn(takesNext ? rest.slice(1) : rest, command);
+  }
+  const next = command.subcommands.find((each) => each.name() === word);
+  return next ? commandOn(rest, next) : command;
+}
+
 /** Width of help that does not go to a terminal. */
 const widthElsewhere = 100;
 /** Minimum width of wrapped descriptions. */
@@ -327,7 +339,7 @@ export class GrammarCommand extends Command {
   /** The command line takes precedence over the environment. */
   override parseOptions(argv: string[]): { operands: string[]; unknown: string[] } {
     this.#filled();
-    const rest = super.parseOptions(argv);
+    const rest = this.#withoutHidden(argv, () => super.parseOptions(argv));
     for (const option of this.options) {
       const text = this.session.io.env[environmentName(option)];
       if (!text || option.long === '--version') continue;
@@ -336,6 +348,20 @@ export class GrammarCommand extends Command {
       this.setOptionValueWithSource(option.attributeName(), fromEnvironment(option, text), 'env');
     }
     return rest;
+  }
+
+  /** Parses without those of its options that the command on the line has itself, such as `--version N`. */
+  #withoutHidden<T>(argv: readonly string[], parse: () => T): T {
+    const { options } = this;
+    const target = commandOn(argv, this);
+    const own = options.filter(({ long }) => target === this || !target.options.some((each) => each.long === long));
+    // Commander declares the list as readonly, but reads it for each argument.
+    Object.assign(this, { options: own });
+    try {
+      return parse();
+    } finally {
+      Object.assign(this, { options });
+    }
   }
 
   override error(message: string): never {
@@ -408,24 +434,4 @@ export function describeOption(option: Option): string {
 function optionDescription(option: Option): string {
   const variable = option.long === '--help' || option.long === '--version' ? '' : ` [${environmentName(option)}]`;
   return describeOption(option) + variable;
-}
-
-/** Commander's help with commands before options, and those of every command last. */
-function formatHelp(this: unknown, command: Command, help: Help): string {
-  const isRoot = command.parent === null;
-  const options = help.visibleOptions(command);
-  if (isRoot) help.visibleOptions = () => [];
-  const text = Help.prototype.formatHelp.call(help, command, help);
-  help.showGlobalOptions = true;
-  const last = isRoot ? options : help.visibleGlobalOptions(command);
-  const width = Math.max(help.padWidth(command, help), ...last.map((option) => help.optionTerm(option).length));
-  const items = last.map((option) =>
-    help.formatItem(help.optionTerm(option), width, help.optionDescription(option), help),
-  );
-  const title = isRoot ? 'Options of every command:' : 'Global options:';
-  return [text.trimEnd(), '', ...help.formatItemList(title, items, help)].join('\n');
-}
-
-function styleTitle(title: string): string {
-  return `\x1b[1m${title}\x1b[22m`;
 }

@@ -12,7 +12,8 @@ import { backup, copies } from './grammar/backup.ts';
 import { files } from './grammar/files.ts';
 import { health } from './grammar/health.ts';
 import { helping } from './grammar/help.ts';
-import { key } from './grammar/key.ts';
+import { key, keyAlias } from './grammar/key.ts';
+import { keyTransfer, keyUse } from './grammar/key-use.ts';
 import { keyring, keyringUpgrade } from './grammar/keyring.ts';
 import { kit, master } from './grammar/master.ts';
 import { oidc } from './grammar/oidc.ts';
@@ -67,9 +68,10 @@ function addCommands(kms: GrammarCommand): void {
   kms.group('asset', 'assets: signed records that headers carry').add(asset, () => import('./commands/asset.ts'));
 
   kms.commandsGroup('For other software:');
-  kms
-    .group('key', 'managed keys, which the appliance holds: for software that speaks Vault transit')
-    .add(key, () => import('./commands/key.ts'));
+  const keys = kms.group('key', 'managed keys, which the appliance holds and works with for other software');
+  keys.add(key, () => import('./commands/key.ts'));
+  keys.group('alias', 'further names of managed keys').add(keyAlias, () => import('./commands/key-alias.ts'));
+  keys.add(keyTransfer, () => import('./commands/key-transfer.ts')).add(keyUse, () => import('./commands/key-use.ts'));
   kms
     .group('tang', 'key pairs by which machines unlock their disks on the network, with clevis')
     .add(tang, () => import('./commands/tang.ts'));

@@ -76,8 +76,14 @@ interface Output {
   readonly left: boolean;
 }
 
+interface OutputStyle {
+  readonly binary: boolean;
+  /** Mode of a new file. */
+  readonly mode?: number;
+}
+
 /** Opens the file of -o; stdout for `-` and without it. `binary` output is refused on a terminal. */
-export async function openOutput(cli: CliOf<typeof output>, { binary }: { binary: boolean }): Promise<Output> {
+export async function openOutput(cli: CliOf<typeof output>, { binary, mode }: OutputStyle): Promise<Output> {
   const name = cli.get('--output');
   if (name === undefined || name === '-') {
     const { stdout } = cli.io;
@@ -96,7 +102,7 @@ export async function openOutput(cli: CliOf<typeof output>, { binary }: { binary
   if (await isPipe(path)) return toPipe(cli.io, path);
   const info = await stat(path).catch(() => undefined);
   // A device is written to directly, like a pipe; it has no content to overwrite.
-  return info && !info.isFile() && !info.isDirectory() ? toDevice(path) : toFile(path);
+  return info && !info.isFile() && !info.isDirectory() ? toDevice(path) : toFile(path, mode);
 }
 
 export function writesToStdout(cli: CliOf<typeof output>): boolean {

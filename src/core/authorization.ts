@@ -24,7 +24,7 @@ export type RingSubject =
   | {
       readonly kind: 'named';
       readonly name: string;
-      /** What it was asked for by, if not by its name: the refusal repeats that. */
+      /** The id or alias that it was asked for by; the refusal repeats that. */
       readonly asked?: string;
     }
   /** Given by an id, a hash or a header; no name if there is no such ring. The refusal is the same either way. */

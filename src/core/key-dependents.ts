@@ -1,5 +1,5 @@
-// Who depends on a managed key: counted at each use, told before the key goes, and needed to be said out loud where it
-// was used in the last day.
+// Dependents of a managed key: their uses are counted, and told before the key goes. A key that was used in the last day
+// goes only if the caller says so.
 import type { Answer } from '../api/endpoints.ts';
 import { KmsError } from '../errors.ts';
 import { timestamp } from '../model/timestamp.ts';

@@ -1,6 +1,6 @@
-// A managed key in use by one request: which of its versions does the work, whether key and version may, and how the use
-// is counted. Its keys are looked up and opened for each message; the store and the tenant's keys cache them. Errors
-// are worded like those of Vault's transit engine, since programs match on them.
+// A managed key in use by one request: which of its versions does the work, whether key and version may, and how the
+// use is counted. Its keys are looked up and opened for each message; the store and the tenant's keys cache them.
+// Errors are worded like those of Vault's transit engine, since programs match on them.
 import { readPrefixed } from '../crypto/managed/messages.ts';
 import { KmsError } from '../errors.ts';
 import { useProblem, useWarning } from '../model/key-states.ts';
@@ -17,7 +17,7 @@ export function refusal(message: string): KmsError {
   return new KmsError('invalid', message);
 }
 
-/** What Vault calls the uses. */
+/** Vault's words for the uses. */
 const works: Partial<Record<KeyUse, string>> = {
   encrypt: 'encryption',
   decrypt: 'decryption',
@@ -44,7 +44,7 @@ export class KeyInUse {
   readonly ctx: Context;
   readonly work: KeyWork;
   readonly #use: KeyUse;
-  /** As counted, where it is not the use's own name. */
+  /** Name under which it is counted. */
   readonly #operation: string;
 
   /** Throws `not-found`, `invalid` for what the key is not for, and `conflict` if its state does not allow it. */
@@ -120,7 +120,7 @@ export class KeyInUse {
     return stored;
   }
 
-  /** What to say with a result of work on something old. */
+  /** A warning to give with a result of work on something old. */
   warning(version: KeyVersion): { readonly warning?: string } {
     const warning = useWarning(this.#use, { key: stateOf(this.ctx, this.key), version: version.state });
     return warning === undefined ? {} : { warning };

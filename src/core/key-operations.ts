@@ -1,4 +1,4 @@
-// Work with managed keys: the appliance encrypts, decrypts and signs with them itself, for software that leaves no other
+// Messages under managed keys: the appliance encrypts and decrypts with them itself, for software that leaves no other
 // choice. Errors are worded like those of Vault's transit engine, since programs match on them.
 import type { Answer, Body } from '../api/endpoints.ts';
 import type { KeyItem, KeyResult } from '../api/key-operations.ts';

@@ -1,23 +1,11 @@
 // The rehearsal of an operation with costly work: it runs in a transaction that is undone, and what it asks for is done
 // on another thread, until nothing is left to do. Then it runs for good, and finds the results.
+
+import type { Ordered, WorkResult } from '../crypto/managed/key-work.ts';
 import type { KeyType } from '../model/key-types.ts';
 import type { Transaction } from '../store/port.ts';
 import type { Context } from './context.ts';
-import {
-  type Done,
-  isUnfinished,
-  type KeyWork,
-  type Ordered,
-  preparedWork,
-  rehearsedWork,
-  type WorkResult,
-} from './key-work.ts';
-
-/** Turns at something scarce, as FairQueue gives them. */
-export interface Turns {
-  enter(tenant: string, callerOf: () => string): Promise<void> | undefined;
-  leave(): void;
-}
+import { type Done, isUnfinished, type KeyWork, preparedWork, rehearsedWork } from './key-work.ts';
 
 interface From {
   readonly tenant: string;
@@ -29,7 +17,7 @@ export interface KeyWorker {
   run(orders: readonly Ordered[], from: From): Promise<readonly WorkResult[]>;
 }
 
-/** What a rehearsal's context is made of, beside the transaction. */
+/** Parts of a rehearsal's context, beside the transaction. */
 type Actors = Pick<Context, 'caller' | 'tenant' | 'world' | 'address' | 'dialect' | 'isLocal'>;
 
 interface Rehearsal {

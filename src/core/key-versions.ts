@@ -22,7 +22,7 @@ export function isAsymmetric(type: KeyType): type is AsymmetricName {
   return keyTypeFacts[type].isAsymmetric;
 }
 
-/** What a new version is: a key, or for asymmetric types the public key alone. */
+/** A new version's key, or for asymmetric types the public key alone. */
 export type KeyMaterial = { readonly key: Uint8Array } | { readonly publicKey: Uint8Array };
 
 /** Makes a key and gives it to the managed key as its next version. */

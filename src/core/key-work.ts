@@ -4,11 +4,12 @@
 
 import { equalBytes } from '../crypto/bytes.ts';
 import {
-  type KeyJob,
   type KeyJobInput,
   type KeyJobName,
   type KeyJobResult,
+  type Ordered,
   runKeyJob,
+  type WorkResult,
 } from '../crypto/managed/key-work.ts';
 import type { RsaType } from '../crypto/managed/rsa-keys.ts';
 import { KmsError } from '../errors.ts';
@@ -19,12 +20,6 @@ export interface KeyWork {
   /** A new RSA key, PKCS #8 DER, which only work done beforehand can make. */
   newRsaKey(type: RsaType): Uint8Array;
 }
-
-/** What is to be done beforehand. */
-export type Ordered = KeyJob | { readonly name: 'generate'; readonly type: RsaType };
-
-/** The result of an order, or the error that the work ended with. */
-export type WorkResult = { readonly value: unknown } | { readonly error: KmsError };
 
 /** Does all work where it is asked for. */
 export function inPlace({ random }: Pick<World, 'random'>): KeyWork {

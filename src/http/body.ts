@@ -36,17 +36,18 @@ const utf8 = new TextDecoder('utf-8', { fatal: true });
 
 export async function readJsonBody(request: ApiRequest, rules: BodyRules): Promise<BodyRead> {
   const { limit, holder } = rules;
-  if (request.method === 'DELETE' && hasNoBody(request)) return { value: {}, inexact: [] };
-  const problem =
-    codingProblem(request) ?? typeProblem(headerOf(request, 'content-type')) ?? lengthProblem(request, limit);
+  const type = headerOf(request, 'content-type');
+  const problem = codingProblem(request) ?? lengthProblem(request, limit);
   if (problem) return { problem };
-  return request.body.read(limit, holder).then((bytes) => parsed(bytes, rules), unread);
-}
-
-/** Many clients send none with DELETE, and say what else they want in the query. */
-function hasNoBody(request: ApiRequest): boolean {
-  const length = headerOf(request, 'content-length') ?? '0';
-  return length === '0' && ['content-type', 'transfer-encoding'].every((name) => headerOf(request, name) === undefined);
+  // Many clients send no body with DELETE.
+  const mayBeNone = request.method === 'DELETE' && type === undefined;
+  const wrongType = typeProblem(type);
+  if (wrongType && !mayBeNone) return { problem: wrongType };
+  const read = (bytes: Uint8Array | undefined): BodyRead => {
+    if (mayBeNone && bytes?.length === 0) return { value: {}, inexact: [] };
+    return wrongType ? { problem: wrongType } : parsed(bytes, rules);
+  };
+  return request.body.read(limit, holder).then(read, unread);
 }
 
 /** Reads a body that a surface decodes; its Content-Type is not checked, since clients differ. */

@@ -8,7 +8,7 @@ import {
   publicDecrypt,
   publicEncrypt,
 } from 'node:crypto';
-import type { OaepHash, RsaPrimitives } from '../crypto/primitives.ts';
+import { native, type OaepHash, putIn, type RsaPrimitives } from '../crypto/primitives.ts';
 import { KmsError } from '../errors.ts';
 import { kept, plain, publicKey } from './native-key-objects.ts';
 
@@ -64,3 +64,9 @@ export const nodeRsa: RsaPrimitives = {
     }
   },
 };
+
+/** For a command, which needs RSA alone. */
+export function startRsa(): void {
+  const before = native();
+  if (!before.rsa) putIn({ ...before, rsa: nodeRsa });
+}

@@ -34,9 +34,9 @@ export function badRequests(endpoint: Endpoint): readonly Refused[] {
   if (endpoint.id === 'getConfig') bad.push({ url });
   if (endpoint.id === 'resolveHash') bad.push({ url: '/ks/hash/x' });
   if (endpoint.id === 'getOverview') bad.push({ url: `${url}?range=x` });
-  // Most of these need a session; those that may be watched take any credential, as does the wrapping key.
-  const needsSession = endpoint.access.kind === 'credential' && !endpoint.watchable;
-  if (needsSession && endpoint.id !== 'getWrappingKey') bad.push({ url });
+  // Most of these need a session; those that may be watched take any credential.
+  const takesAny = endpoint.watchable !== undefined || endpoint.id === 'getWrappingKey';
+  if (endpoint.access.kind === 'credential' && !takesAny) bad.push({ url });
   return bad;
 }
 
@@ -67,6 +67,7 @@ export function missing(endpoint: Endpoint): readonly Refused[] {
     trimManagedKey: { minAvailableVersion: 1 },
     importManagedKey: { publicKey: 'x', isNewVersion: true },
     exportManagedKey: { plaintext: true },
+    importManagedKey: { isNewVersion: true, wrapped: 'AA==' },
     createApiKey: { accountId: 'x' },
     updateApiKey: { apikeyid: 'x', op: 'merge' },
     updateApiKeyBySecret: { key: 'x', op: 'merge' },

@@ -10,7 +10,8 @@ import { openAppliance } from '../../src/appliance/command-appliance.ts';
 import { restoreAppliance } from '../../src/backup/restore-command.ts';
 import { moveToDatabase, moveToDirectory } from '../../src/cluster/move.ts';
 import { decryptWithKey, encryptWithKey } from '../../src/core/key-operations.ts';
-import { createManagedKey, resealManagedKeys, rotateManagedKey } from '../../src/core/managed-keys.ts';
+import { resealManagedKeys } from '../../src/core/key-versions.ts';
+import { createManagedKey, rotateManagedKey } from '../../src/core/managed-keys.ts';
 import { systemWorld } from '../../src/platform/environment.ts';
 import type { StoreSource } from '../../src/platform/store-url.ts';
 import { tenantTables } from '../../src/store/tables/databases.ts';
@@ -90,9 +91,9 @@ test('on nodes of a shared store: made on one, used on another, sealed again und
   const b = await testTenant({ store: other, seed: 1 });
   await a.call(createManagedKey, { name: 'unseal' });
   const items = [{ plaintext: 'aGVsbG8=' }];
-  const first = await b.call(encryptWithKey, { ringname: 'unseal', items });
-  await b.call(rotateManagedKey, { ringname: 'unseal' });
-  const second = await a.call(encryptWithKey, { ringname: 'unseal', items });
+  const first = await b.call(encryptWithKey, { key: 'unseal', items });
+  await b.call(rotateManagedKey, { key: 'unseal' });
+  const second = await a.call(encryptWithKey, { key: 'unseal', items });
   const made = [...first.items, ...second.items];
   assert.deepEqual(
     made.map(({ keyVersion }) => keyVersion),
@@ -100,16 +101,16 @@ test('on nodes of a shared store: made on one, used on another, sealed again und
   );
   const opened = [...items, ...items];
   for (const { call } of [a, b])
-    assert.deepEqual((await call(decryptWithKey, { ringname: 'unseal', items: made })).items, opened);
+    assert.deepEqual((await call(decryptWithKey, { key: 'unseal', items: made })).items, opened);
   // The two nodes with the tenant's next key, and then with that alone.
   const both = await testTenant({ store: one, epochs: [1, 2] });
   const { keys } = await both.run(async ({ tenant }) => tenant);
   await resealManagedKeys(one, keys, both.world.random);
   for (const store of [one, other]) {
     const next = await testTenant({ store, epochs: [2] });
-    assert.deepEqual((await next.call(decryptWithKey, { ringname: 'unseal', items: made })).items, opened);
+    assert.deepEqual((await next.call(decryptWithKey, { key: 'unseal', items: made })).items, opened);
     await assert.rejects(
-      (await testTenant({ store, epochs: [1] })).call(decryptWithKey, { ringname: 'unseal', items: made }),
+      (await testTenant({ store, epochs: [1] })).call(decryptWithKey, { key: 'unseal', items: made }),
     );
   }
   for (const store of [one, other]) await store.close();

@@ -10,7 +10,8 @@ import { serving } from './serving.ts';
 const wordsOf = (leaf: GrammarCommand): string[] => leaf.fullName().split(' ').slice(1);
 const asks = (leaf: GrammarCommand): boolean => leaf.options.some(({ long }) => long === '--yes');
 /** Those that ask on a terminal only have their own tests below. */
-const asksAtTerminal = (leaf: GrammarCommand): boolean => ['kms seal', 'kms apikey revoke'].includes(leaf.fullName());
+const asksAtTerminal = (leaf: GrammarCommand): boolean =>
+  ['kms seal', 'kms apikey revoke', 'kms key compromised'].includes(leaf.fullName());
 const destroying = leavesOf(grammar()).filter((leaf) => asks(leaf) && !asksAtTerminal(leaf));
 const tty = { stdin: true, stdout: true, stderr: true };
 /** The most destructive commands: the object's name must be typed. */
@@ -28,7 +29,7 @@ test('what deletes or removes asks, and nothing else says that it does', async (
 });
 
 for (const leaf of destroying) {
-  const words = [...wordsOf(leaf), 'it'];
+  const words = [...wordsOf(leaf), ...leaf.registeredArguments.map(() => 'it')];
   test(`${words.join(' ')}: without a terminal it takes --yes, and on one somebody's word`, async () => {
     await using d = await desk();
     for (const missing of [{}, { stdin: true }, { stderr: true }]) {
@@ -36,7 +37,7 @@ for (const leaf of destroying) {
       assert.deepEqual([code, stdout], [2, '']);
       assert.match(
         stderr,
-        /^kms: this (deletes|removes|ends) .*\bit\b.*, and there is no terminal to ask at; add --yes to do it\n$/,
+        /^kms: this (deletes|removes|ends|disables) .*\bit\b.*, and there is no terminal to ask at; add --yes to do it\n$/,
       );
     }
     const byName = worst.includes(wordsOf(leaf).join(' '));
@@ -128,7 +129,7 @@ test('revoke asks on a terminal and says which key, by a name or an end of its i
 
 test('what is missing or in use is told before the question', async () => {
   await using d = await servedDesk();
-  for (const noun of ['keyring', 'transit']) {
+  for (const noun of ['keyring', 'key']) {
     const { code, stderr } = await d.kms([noun, 'delete', 'payroll'], { tty, stdin: typed('payroll\n') });
     assert.equal(code, 1);
     assert.doesNotMatch(stderr, /To go on/);

@@ -301,6 +301,7 @@ test('a name that is nearly right is named, where the caller may list', async ()
     ['keyring show payrol', 'kms: there is no keyring payrol; did you mean payroll?\n'],
     ['keyring rotate paryoll', 'kms: there is no keyring paryoll; did you mean payroll?\n'],
     ['key show unsael', 'kms: there is no managed key unsael; did you mean unseal?\n'],
+    ['key sign unsea', 'kms: there is no managed key unsea; did you mean unseal?\n'],
     ['account show biling', 'kms: there is no account biling; did you mean billing?\n'],
     ['apikey create --account biling', 'kms: there is no account biling; did you mean billing?\n'],
     ['user show grcae', 'kms: there is no user grcae; did you mean grace?\n'],
@@ -398,7 +399,9 @@ test('every option that takes a time or an age refuses what is neither, and says
   }
   assert.deepEqual(seen.sort(), [
     ...['kms activity search --end', 'kms activity search --start', 'kms apikey create --expires'],
-    ...['kms apikey update --expires', 'kms asset search --end', 'kms asset search --start', 'kms restore --to'],
+    ...['kms apikey update --expires', 'kms asset search --end', 'kms asset search --start'],
+    ...['kms key config --activate-at', 'kms key config --deactivate-at', 'kms key create --activate-at'],
+    ...['kms key create --deactivate-at', 'kms restore --to'],
   ]);
 });
 
@@ -423,6 +426,8 @@ test('a path of nothing is wrong usage, never the directory in which the command
     ['decrypt', 'FILE'],
     ['inspect', 'FILE'],
     ['key encrypt r', 'FILE'],
+    ['key import r --from', '--from'],
+    ['key export r --plaintext -o', '--output'],
     ['backup create', 'OUT'],
     ['backup verify', 'FILE'],
     ['restore', 'FROM'],

@@ -50,7 +50,7 @@ test('the manual page has every command with its options, variables and examples
         `${leaf.fullName()} ${long}`,
       );
       assert.ok(
-        entry.includes(`(KMS_${long?.slice(2).toUpperCase().replaceAll('-', '_')})`),
+        long === '--version' || entry.includes(`(KMS_${long?.slice(2).toUpperCase().replaceAll('-', '_')})`),
         `${leaf.fullName()} ${long}`,
       );
     }

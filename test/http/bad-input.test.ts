@@ -57,7 +57,8 @@ for (const each of sampled) {
     const key = sample.key ?? a.root.key;
     const refuses = async (options: CallOptions) =>
       isInvalid(await a.call(method, url, undefined, { key, ...options }), undefined, silent400);
-    for (const raw of raws) await refuses({ raw });
+    // With DELETE, many clients send no body.
+    for (const raw of raws) if (raw !== '' || method !== 'DELETE') await refuses({ raw });
     await refuses({ raw: Uint8Array.of(0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d) });
     await refuses({});
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', '', 'application/jsonx', 'json']) {

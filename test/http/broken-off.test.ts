@@ -9,7 +9,7 @@ import { testAppliance } from '../support/appliance.ts';
 import { until } from '../support/until.ts';
 
 const a = await testAppliance();
-const { ring } = (await a.call('POST', '/managed-keys', { name: 'r' })).body;
+const { key: ring } = (await a.call('POST', '/managed-keys', { name: 'r' })).body;
 await a.call('POST', '/ks/keyrings', { name: 'r' });
 
 async function portFor(surface: Omit<RequestOrigin, 'remoteAddress'>): Promise<number> {

@@ -16,10 +16,10 @@ test('every endpoint has a route and every route an endpoint', () => {
   assert.deepEqual(Object.keys(routes).sort(), endpoints.map(({ id }) => id).sort());
 });
 
-test('the 49 endpoints of the interface are declared, and forty-six more', () => {
-  assert.equal(declared.length, 95);
-  assert.equal(new Set(declared.map(({ id }) => id)).size, 95);
-  assert.equal(new Set(declared.map(({ method, path }) => `${method} ${path.replace(/\{\w+\}/g, '{}')}`)).size, 95);
+test('the 49 endpoints of the interface are declared, and 58 more', () => {
+  assert.equal(declared.length, 107);
+  assert.equal(new Set(declared.map(({ id }) => id)).size, 107);
+  assert.equal(new Set(declared.map(({ method, path }) => `${method} ${path.replace(/\{\w+\}/g, '{}')}`)).size, 107);
 });
 
 test('path parameters, page parameters and bodies fit method and path', () => {
@@ -28,7 +28,8 @@ test('path parameters, page parameters and bodies fit method and path', () => {
     assert.deepEqual(Object.keys(params?.shape ?? {}), names, id);
     const pages = ['cursor', 'limit'].every((name) => Object.hasOwn(query?.shape ?? {}, name));
     assert.equal(pages, paginated === true, id);
-    if (method === 'GET' || method === 'DELETE') assert.equal(body, undefined, id);
+    const hasNone = method === 'GET' || (method === 'DELETE' && id !== 'deleteManagedKey');
+    if (hasNone) assert.equal(body, undefined, id);
   }
 });
 

@@ -47,8 +47,8 @@ const userColumns = `users (id, username, username_key, email, email_key, first_
 const ringColumns = `rings (id, service, name, display_name, algorithm, active_key, kem, public_key, props, key_props,
   max_encrypt_count, created_at, updated_at, deleted_at)`;
 const ringKeyColumns = 'ring_keys (id, ring_id, algorithm, kem, pair, wrapped, iv, props, encrypt_count, created_at)';
-const transitColumns = `transit_rings (id, name, display_name, type, derived, latest_version, min_decryption, min_encryption,
-  deletion_allowed, created_at, updated_at)`;
+const transitColumns = `managed_keys (id, name, display_name, type, uses, state, derived, exportable, origin, vault_format,
+  latest_version, min_decrypt, min_encrypt, deletion_allowed, tags, props, created_at, updated_at)`;
 const assetColumns = 'assets (id, ring_id, version, data, parents, apikey_id, account_id, created_at)';
 const publicKey = 'MCowBQYDK2VuAyEA3p7bfXt9wbTTW2HC7OQ1Nz+DQ8hbeGdNrfx+FG+IK08=';
 
@@ -60,7 +60,11 @@ const ring = one('ring_', 1);
 function muchOfEverything(props: string, count: number, prefix = ''): string[] {
   const name = `'${prefix}' || i`;
   return [
-    rows(transitColumns, count, `${id(`ring_t${prefix}`)}, ${name}, ${name}, 'aes256-gcm96', 0, 1, 1, 0, 0, i, i`),
+    rows(
+      transitColumns,
+      count,
+      `${id(`ring_t${prefix}`)}, ${name}, ${name}, 'aes256-gcm', 'encrypt decrypt', 'active', 0, 0, 'generated', 0, 1, 1, 0, 0, '{}', ${props}, i, i`,
+    ),
     rows(
       'accounts (id, uid, notes, props, created_at, updated_at)',
       count,

@@ -1,24 +1,52 @@
-// Commands for rings whose keys the appliance holds. Messages are small and sent to the appliance as a whole.
+// Commands for the life of managed keys, whose keys the appliance holds: from creation to deletion.
 import type { ManagedKey } from '../../api/managed-keys.ts';
+import type { Client } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';
 import { ageText } from '../../model/ages.ts';
+import { timestamp } from '../../model/timestamp.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
-import { confirm, detailsFrom } from '../confirm.ts';
+import { confirm, confirmAtTerminal, detailsFrom } from '../confirm.ts';
 import { withClient } from '../connect.ts';
-import type { key } from '../grammar/key.ts';
-import { mustReachStdout, write } from '../io.ts';
-import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
+import type { key, newKey } from '../grammar/key.ts';
+import { write } from '../io.ts';
+import { dependentLines, useColumns, withNames } from '../key-dependents.ts';
+import { type Pair, printJson, printLine, printList, printTable, printThing } from '../output.ts';
 import { checkedRingName } from '../ring-key-file.ts';
-import { openInput } from '../streams.ts';
 import type { Column } from '../table.ts';
+import { visible } from '../text.ts';
 
 export async function create(cli: CliOf<typeof key.create>): Promise<void> {
   const name = checkedRingName(cli.get('<NAME>'));
-  const input = given({ name, type: cli.get('--type'), derived: cli.get('--derived') || undefined });
+  const aliases = cli.get('--alias');
+  const input = given({
+    name,
+    type: cli.get('--type'),
+    ...newKeyFields(cli),
+    aliases: aliases.length > 0 ? [...aliases] : undefined,
+    deletionAllowed: cli.get('--deletion-allowed') || undefined,
+    tags: cli.get('--tag'),
+    activateAt: cli.get('--activate-at'),
+    deactivateAt: cli.get('--deactivate-at'),
+  });
   await withClient(cli, async (client) => {
     const answer = await client.createManagedKey(input);
-    await printThing(cli, answer, ringPairs(answer.ring));
+    await printThing(cli, answer, keyPairs(answer.key));
   });
+}
+
+/** Fields of a key that is made or imported; undefined ones are left to the appliance. */
+export function newKeyFields(cli: CliOf<typeof newKey>) {
+  const uses = cli.get('--use');
+  return {
+    uses: uses.length > 0 ? [...uses] : undefined,
+    derived: cli.get('--derived') || undefined,
+    exportable: cli.get('--exportable') || undefined,
+    rotateAfter: inSeconds(cli.get('--rotate-after')),
+  };
+}
+
+function inSeconds(age: number | null | undefined): number | null | undefined {
+  return typeof age === 'number' ? age / 1000 : age;
 }
 
 export async function list(cli: CliOf<typeof key.list>): Promise<void> {
@@ -26,7 +54,7 @@ export async function list(cli: CliOf<typeof key.list>): Promise<void> {
   const style = deleted
     ? { columns: deletedColumns, empty: 'no deleted managed keys that can be restored', oldestFirst: true as const }
     : {
-        columns: ringColumns,
+        columns: keyColumns,
         empty: 'no managed keys yet: make one with `kms key create NAME`',
         oldestFirst: true as const,
       };
@@ -35,160 +63,215 @@ export async function list(cli: CliOf<typeof key.list>): Promise<void> {
 
 export async function show(cli: CliOf<typeof key.show>): Promise<void> {
   await withClient(cli, async (client) => {
-    const answer = await client.getManagedKey({ ringname: cli.get('<NAME>') });
-    await printThing(cli, answer, ringPairs(answer.ring));
+    const answer = await client.getManagedKey({ key: cli.get('<NAME>') });
+    await printThing(cli, answer, keyPairs(answer.key));
+  });
+}
+
+export async function versions(cli: CliOf<typeof key.versions>): Promise<void> {
+  await withClient(cli, async (client) => {
+    const answer = await client.getManagedKey({ key: cli.get('<NAME>') });
+    const { versions: found = [], primaryVersion } = answer.key;
+    if (cli.json) return printJson(cli, answer);
+    if (found.length === 0) return printLine(cli, 'no versions yet: import one with `kms key import`');
+    await printTable(cli, found, [
+      { title: 'version', value: ({ version }) => version },
+      { title: 'state', value: ({ state }) => state, whole: true },
+      { title: 'primary', value: ({ version }) => (version === primaryVersion ? 'yes' : 'no') },
+      { title: 'origin', value: ({ origin }) => origin, whole: true },
+      { title: 'created', value: ({ createdAt }) => createdAt, short: true },
+    ]);
   });
 }
 
 export async function rotate(cli: CliOf<typeof key.rotate>): Promise<void> {
-  const ringname = cli.get('<NAME>');
+  const name = cli.get('<NAME>');
+  const { stderr } = cli.io;
+  // A program gets no list, and leaves no record of one.
+  const lines = stderr.isTTY ? await detailsFrom(cli, (client) => dependentLines(client, name, width(cli))) : [];
+  for (const line of lines) await write(stderr, `${visible(line)}\n`);
   await withClient(cli, async (client) => {
-    const answer = await client.rotateManagedKey({ ringname });
+    const answer = await client.rotateManagedKey({ key: name });
     if (cli.json) await printJson(cli, answer);
-    else await printLine(cli, `${ringname} has the new version ${answer.ring.latestVersion}`);
+    else await printLine(cli, `${name} has the new version ${answer.key.latestVersion}`);
   });
 }
 
+function width(cli: Cli): { readonly columns: number } {
+  // Two for the indent.
+  return { columns: (cli.io.stderr.columns || 80) - 2 };
+}
+
 export async function config(cli: CliOf<typeof key.config>): Promise<void> {
-  const ringname = cli.get('<NAME>');
-  const rotateAfter = cli.get('--rotate-after');
+  const name = cli.get('<NAME>');
   const changes = given({
-    minDecryptionVersion: cli.get('--min-decryption-version'),
-    minEncryptionVersion: cli.get('--min-encryption-version'),
+    minDecryptVersion: cli.get('--min-decrypt-version'),
+    minEncryptVersion: cli.get('--min-encrypt-version'),
     deletionAllowed: cli.get('--deletion-allowed'),
-    rotateAfter: typeof rotateAfter === 'number' ? rotateAfter / 1000 : rotateAfter,
+    exportable: cli.get('--exportable'),
+    rotateAfter: inSeconds(cli.get('--rotate-after')),
+    tags: cli.get('--tag'),
+    activateAt: cli.get('--activate-at'),
+    deactivateAt: cli.get('--deactivate-at'),
   });
   await withClient(cli, async (client) => {
     const answer =
       Object.keys(changes).length > 0
-        ? await client.configureManagedKey({ ringname, ...changes })
-        : await client.getManagedKey({ ringname });
-    await printThing(cli, answer, ringPairs(answer.ring));
+        ? await client.configureManagedKey({ key: name, ...changes })
+        : await client.getManagedKey({ key: name });
+    await printThing(cli, answer, keyPairs(answer.key));
+  });
+}
+
+export async function enable(cli: CliOf<typeof key.enable>): Promise<void> {
+  await setState(cli, 'active', 'is active');
+}
+
+export async function disable(cli: CliOf<typeof key.disable>): Promise<void> {
+  const name = cli.get('<NAME>');
+  const version = cli.get('--version');
+  const details = () =>
+    detailsFrom(cli, async (client) => {
+      const { key } = await client.getManagedKey({ key: name });
+      const now = version === undefined ? key.state : key.versions?.find((each) => each.version === version)?.state;
+      if (now === undefined) throw new KmsError('not-found', `${name} has no version ${version}`);
+      if (now !== 'active' && now !== 'suspended') {
+        throw new KmsError('conflict', `${subject(cli)} is ${now}: only what is active can be disabled`);
+      }
+      return [...alsoCalled(name, key), ...(await dependentLines(client, name, { version, ...width(cli) }))];
+    });
+  const until = `until \`kms key enable ${name}${version === undefined ? '' : ` --version ${version}`}\``;
+  await confirm(cli, `disables ${subject(cli)}: nothing works with it ${until}`, { details });
+  await setState(cli, 'suspended', 'is disabled');
+}
+
+export async function compromised(cli: CliOf<typeof key.compromised>): Promise<void> {
+  await confirmAtTerminal(
+    cli,
+    `marks ${subject(cli)} as compromised for good: it still decrypts and verifies, but never protects anything new`,
+  );
+  await setState(cli, 'compromised', 'is marked as compromised');
+}
+
+type OneCli = CliOf<typeof key.enable>;
+
+function subject(cli: OneCli): string {
+  const version = cli.get('--version');
+  return `${version === undefined ? '' : `version ${version} of `}the managed key ${cli.get('<NAME>')}`;
+}
+
+/** The consent to stop what was used lately has been given, by a word at the terminal or by --yes. */
+async function setState(cli: OneCli, state: 'active' | 'suspended' | 'compromised', done: string): Promise<void> {
+  const used = state === 'suspended' || undefined;
+  const input = given({ key: cli.get('<NAME>'), state, version: cli.get('--version'), used });
+  await withClient(cli, async (client) => {
+    const answer = await client.setManagedKeyState(input);
+    if (cli.json) return printJson(cli, answer);
+    await printLine(cli, `${subject(cli)} ${done}`);
+  });
+}
+
+export async function dependents(cli: CliOf<typeof key.dependents>): Promise<void> {
+  const name = cli.get('<NAME>');
+  const since = cli.get('--since');
+  await withClient(cli, async (client) => {
+    const input = given({ key: name, since: since === undefined ? undefined : String(since) });
+    const answer = await client.listManagedKeyDependents(input);
+    if (cli.json) return printJson(cli, answer);
+    const { dependents: found } = answer;
+    if (found.length === 0) {
+      return printLine(cli, `no caller has used ${name}${since === undefined ? '' : ` since ${timestamp(since)}`}`);
+    }
+    await printTable(cli, await withNames(client, found), useColumns);
   });
 }
 
 export async function remove(cli: CliOf<typeof key.remove>): Promise<void> {
-  const ringname = cli.get('<NAME>');
-  const details = () => detailsFrom(cli, (client) => client.getManagedKey({ ringname }).then(() => []));
+  const name = cli.get('<NAME>');
+  const days = cli.get('--days');
+  const details = () => detailsFrom(cli, (client) => beforeDeletion(client, cli, name));
   await confirm(
     cli,
-    `deletes the managed key ${ringname}: what it encrypted cannot be decrypted until it is restored, and after 30 days never`,
-    { name: ringname, details },
+    `deletes the managed key ${name}: nothing works with it until it is restored, and after ${days} days never again`,
+    { name, details },
   );
   await withClient(cli, async (client) => {
-    const answer = await client.deleteManagedKey({ ringname });
-    if (cli.json) await printJson(cli, answer);
-    else await printLine(cli, `${answer.name} is deleted; for 30 days \`kms key restore ${answer.id}\` restores it`);
+    const answer = await client.deleteManagedKey({ key: name, days, used: true });
+    if (cli.json) return printJson(cli, answer);
+    await printLine(cli, `${answer.name} is deleted; for ${days} days \`kms key restore ${answer.id}\` restores it`);
   });
+}
+
+async function beforeDeletion(client: Client, cli: Cli, name: string): Promise<readonly string[]> {
+  const { key } = await client.getManagedKey({ key: name });
+  if (!key.deletionAllowed) {
+    throw new KmsError('conflict', `deletion is not allowed for the managed key ${key.displayName}`, {
+      hint: `allow it first: \`kms key config ${name} --deletion-allowed true\``,
+    });
+  }
+  return [...alsoCalled(name, key), ...(await dependentLines(client, name, width(cli)))];
+}
+
+/** The key's name, if it was named otherwise. */
+function alsoCalled(name: string, key: ManagedKey): readonly string[] {
+  return name.toLowerCase() === key.name ? [] : [`${name} is the managed key ${key.displayName}`];
 }
 
 export async function restore(cli: CliOf<typeof key.restore>): Promise<void> {
   await withClient(cli, async (client) => {
     const answer = await client.restoreManagedKey({ id: cli.get('<ID>') });
-    await printThing(cli, answer, ringPairs(answer.ring));
+    await printThing(cli, answer, keyPairs(answer.key));
   });
 }
 
-export async function encrypt(cli: CliOf<typeof key.encrypt>): Promise<void> {
-  const plaintext = (await message(cli)).toBase64();
-  await withClient(cli, async (client) => {
-    const answer = await client.encryptWithKey({ ringname: cli.get('<NAME>'), items: [{ plaintext, ...bound(cli) }] });
-    const { ciphertext } = only(answer);
-    if (cli.json) await printJson(cli, answer);
-    else await printLine(cli, ciphertext ?? '');
-  });
-}
-
-export async function decrypt(cli: CliOf<typeof key.decrypt>): Promise<void> {
-  mustReachStdout(cli.io);
-  const ciphertext = Buffer.from(await message(cli))
-    .toString('utf8')
-    .trim();
-  await withClient(cli, async (client) => {
-    const answer = await client.decryptWithKey({ ringname: cli.get('<NAME>'), items: [{ ciphertext, ...bound(cli) }] });
-    const { plaintext = '' } = only(answer);
-    if (cli.json) await printJson(cli, answer);
-    else await write(cli.io.stdout, Uint8Array.fromBase64(plaintext));
-  });
-}
-
-type OfMessage = Cli<{
-  '[FILE]': string | undefined;
-  '--associated-data': string | undefined;
-  '--context': string | undefined;
-}>;
-
-function bound(cli: OfMessage): { associatedData?: string; context?: string } {
-  const base64 = (text: string | undefined) =>
-    text === undefined ? undefined : new TextEncoder().encode(text).toBase64();
-  return given({ associatedData: base64(cli.get('--associated-data')), context: base64(cli.get('--context')) });
-}
-
-/** Maximum bytes: base64 of it still fits into a request. */
-const longestMessage = 512 * 1024;
-
-async function message(cli: OfMessage): Promise<Uint8Array> {
-  const { source, close } = await openInput(cli, cli.get('[FILE]'));
-  const pieces: Uint8Array[] = [];
-  let length = 0;
-  try {
-    for await (const piece of source) {
-      pieces.push(piece);
-      length += piece.length;
-      if (length > longestMessage) {
-        throw new KmsError('invalid', `the message is over the limit of ${longestMessage} bytes`, {
-          hint: 'for files there are `kms encrypt` and `kms decrypt`',
-        });
-      }
-    }
-  } finally {
-    await close();
-  }
-  return Buffer.concat(pieces);
-}
-
-interface Made {
-  readonly ciphertext?: string;
-  readonly plaintext?: string;
-  readonly error?: string;
-}
-
-function only({ items: [made] }: { readonly items: readonly Made[] }): Made {
-  if (made?.error !== undefined) throw new KmsError('invalid', made.error);
-  return made ?? {};
-}
-
-function ringPairs(ring: ManagedKey): readonly Pair[] {
-  const { versions = [] } = ring;
-  const [newest] = versions;
+export function keyPairs(key: ManagedKey): readonly Pair[] {
+  const { aliases, tags, versions: [newest] = [] } = key;
+  const tagged = Object.entries(tags).map(([name, value]) => `${name}=${value}`);
   return [
-    ['name', ring.displayName],
-    ['id', ring.id],
+    ['name', key.displayName],
+    ['aliases', aliases.length > 0 ? aliases.join(' ') : undefined],
+    ['id', key.id],
     ['custody', 'server: the appliance holds its keys'],
-    ['type', ring.derived ? `${ring.type}, derived` : ring.type],
-    ['latest version', ring.latestVersion],
-    ['decrypts from', `version ${ring.minDecryptionVersion}`],
-    ['encrypts with', ring.minEncryptionVersion === 0 ? 'any' : `version ${ring.minEncryptionVersion} and later`],
-    ['age of a version', ring.rotateAfter === null ? 'any' : ageText(ring.rotateAfter * 1000)],
-    ['may be deleted', ring.deletionAllowed ? 'yes' : 'no'],
-    ['public key', newest?.publicKey],
-    ['created', ring.createdAt],
-    ['updated', ring.updatedAt],
+    ['type', key.derived ? `${key.type}, derived` : key.type],
+    ['uses', key.uses.join(' ')],
+    ['state', key.state],
+    ['origin', key.origin],
+    ['latest version', key.latestVersion === 0 ? 'none yet' : key.latestVersion],
+    ['primary version', key.primaryVersion ?? 'none'],
+    ['decrypts from', `version ${key.minDecryptVersion}`],
+    ['encrypts with', key.minEncryptVersion === 0 ? 'any' : `version ${key.minEncryptVersion} and later`],
+    ['age of a version', key.rotateAfter === null ? 'any' : ageText(key.rotateAfter * 1000)],
+    ['may be exported', key.exportable ? 'yes' : 'no'],
+    ['may be deleted', key.deletionAllowed ? 'yes' : 'no'],
+    ['opens messages of', key.allowPlaintextFormat === 'vault' ? 'Vault and OpenBao, too' : undefined],
+    ['tags', tagged.length > 0 ? tagged.join(' ') : undefined],
+    ['public key', newest?.publicKey && shortPem(newest.publicKey)],
+    ['active from', key.activateAt === null ? undefined : timestamp(key.activateAt)],
+    ['active until', key.deactivateAt === null ? undefined : timestamp(key.deactivateAt)],
+    ['created', key.createdAt],
+    ['updated', key.updatedAt],
   ];
 }
 
-const ringColumns: readonly Column<ManagedKey>[] = [
-  { title: 'name', value: (ring) => ring.displayName, name: true },
-  { title: 'type', value: (ring) => ring.type, whole: true },
-  { title: 'version', value: (ring) => ring.latestVersion },
-  { title: 'custody', value: (ring) => ring.custody, spare: true },
-  { title: 'created', value: (ring) => ring.createdAt, short: true, spare: true },
-  { title: 'id', value: (ring) => ring.id, short: true, spare: true },
+/** Base64 of the key; shortened, since one of RSA or ML-DSA would fill the screen. */
+function shortPem(pem: string): string {
+  const base64 = pem.replace(/-----[^-]+-----|\s/g, '');
+  return base64.length <= 130 ? base64 : `${base64.slice(0, 60)}... (whole with --json)`;
+}
+
+const keyColumns: readonly Column<ManagedKey>[] = [
+  { title: 'name', value: (key) => key.displayName, name: true },
+  { title: 'type', value: (key) => key.type, whole: true },
+  { title: 'version', value: (key) => key.latestVersion },
+  { title: 'state', value: (key) => key.state, whole: true, isRed: (key) => key.state === 'compromised' },
+  { title: 'aliases', value: (key) => key.aliases.join(' '), spare: true },
+  { title: 'created', value: (key) => key.createdAt, short: true, spare: true },
+  { title: 'id', value: (key) => key.id, short: true, spare: true },
 ];
 
 const deletedColumns: readonly Column<ManagedKey>[] = [
-  { title: 'name', value: (ring) => ring.displayName, name: true },
-  { title: 'id', value: (ring) => ring.id, whole: true },
-  { title: 'restorable until', value: (ring) => ring.restorableUntil ?? '', short: true, spare: true },
-  { title: 'deleted', value: (ring) => ring.deletedAt ?? '', short: true, spare: true },
+  { title: 'name', value: (key) => key.displayName, name: true },
+  { title: 'id', value: (key) => key.id, whole: true },
+  { title: 'restorable until', value: (key) => key.restorableUntil ?? '', short: true, spare: true },
+  { title: 'deleted', value: (key) => key.deletedAt ?? '', short: true, spare: true },
 ];

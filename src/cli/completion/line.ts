@@ -106,8 +106,9 @@ function find(command: GrammarCommand, name: string): Option | undefined {
 }
 
 function optionsOf(command: GrammarCommand, given: ReadonlyMap<string, string>): Candidate[] {
-  const options = levels(command)
-    .flatMap(({ options }) => options)
+  const all = levels(command).flatMap(({ options }) => options);
+  const options = all
+    .filter((option, n) => all.findIndex(({ long }) => long === option.long) === n)
     .filter((option) => isRepeated(option) || !given.has(option.long ?? ''))
     .map((option) => ({ value: option.long ?? option.flags, about: describeOption(option) }));
   return [...options, { value: '--help', about: 'show the help' }];

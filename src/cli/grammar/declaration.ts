@@ -120,7 +120,7 @@ export function hidden<V>(name: string, kinds: Kinds<V>): Declared<V> {
 
 /** Joins words like `a, b or c`. */
 export function alternatives(words: readonly string[]): string {
-  return `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
+  return words.length === 1 ? words.join() : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
 }
 
 /** Joins words like `a, b and c`. */
@@ -172,6 +172,41 @@ export function toggle(about: string): Kind<boolean> {
 /** An option that may be repeated. */
 export function list(placeholder: string, about: string, completes?: Completes): Kind<readonly string[]> {
   return { placeholder, about, completes, isRepeated: true, read: textsOf };
+}
+
+/** Some of a few words, each by an option of its own. */
+export function someOf<const W extends string>(
+  placeholder: string,
+  about: string,
+  words: readonly W[],
+): Kind<readonly W[]> {
+  const kind = list(placeholder, about, words);
+  return { ...kind, read: (given, place) => textsOf(given).map((each) => wordOf(each, words, place)) };
+}
+
+function wordOf<W extends string>(given: string, words: readonly W[], place: Place): W {
+  const word = words.find((each) => each === given);
+  if (word !== undefined) return word;
+  throw wrong(place, `expected ${alternatives(words)}, got "${given}"`);
+}
+
+/** Texts by name, each by an option of its own; a lone `none` is no text at all, and undefined is nothing given. */
+export function assignments(placeholder: string, about: string): Kind<Readonly<Record<string, string>> | undefined> {
+  return {
+    ...list(placeholder, about),
+    read(given, place) {
+      const texts = textsOf(given);
+      if (texts.length === 0) return undefined;
+      if (texts.join() === 'none') return {};
+      return Object.fromEntries(
+        texts.map((each) => {
+          const at = each.indexOf('=');
+          if (at > 0) return [each.slice(0, at), each.slice(at + 1)];
+          throw wrong(place, `expected ${placeholder}, got "${each}"`);
+        }),
+      );
+    },
+  };
 }
 
 export const text = option((given) => given);
@@ -297,11 +332,7 @@ export const age = option((given, place) => {
 
 /** One of a few words. */
 export function oneOf<const W extends string>(placeholder: string, about: string, words: readonly W[]) {
-  const known = option((given, place) => {
-    const word = words.find((each) => each === given);
-    if (word !== undefined) return word;
-    throw wrong(place, `expected ${alternatives(words)}, got "${given}"`);
-  }, words);
+  const known = option((given, place) => wordOf(given, words, place), words);
   return known(placeholder, about);
 }
 

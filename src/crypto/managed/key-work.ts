@@ -1,5 +1,6 @@
 // The costly work with managed keys, as jobs of plain data: each is done where it is asked for, or on another thread
 // beforehand. A job's result depends on its input alone, and on randomness.
+import type { KmsError } from '../../errors.ts';
 import type { OaepHash } from '../primitives.ts';
 import type { Signable } from './digests.ts';
 import { unwrapFromRsa, unwrapKwp, wrapKwp, wrapToRsa } from './key-wrap.ts';
@@ -49,8 +50,8 @@ interface KwpInput {
 
 const none = new Uint8Array(0);
 
-/** What can be done, by name. Each throws `invalid` for input that does not fit. */
-export const keyJobs = {
+/** Jobs by name. Each throws `invalid` for input that does not fit. */
+const keyJobs = {
   sign: ({ type, key, input, options }: SignInput, random: Random): Uint8Array =>
     signWithKey(type, key, input, options, random),
   verify: ({ type, publicKey, input, options, signature }: VerifyInput): boolean =>
@@ -73,9 +74,15 @@ export type KeyJobInput<Name extends KeyJobName> = Parameters<(typeof keyJobs)[N
 export type KeyJobResult<Name extends KeyJobName> = ReturnType<(typeof keyJobs)[Name]>;
 
 /** A job as data. */
-export type KeyJob = {
+type KeyJob = {
   readonly [Name in KeyJobName]: { readonly name: Name; readonly input: KeyJobInput<Name> };
 }[KeyJobName];
+
+/** Work to be done beforehand: a job, or an RSA key to make. */
+export type Ordered = KeyJob | { readonly name: 'generate'; readonly type: RsaType };
+
+/** The result of an order, or the error that the work ended with. */
+export type WorkResult = { readonly value: unknown } | { readonly error: KmsError };
 
 export function runKeyJob<Name extends KeyJobName>(
   name: Name,

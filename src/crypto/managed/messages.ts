@@ -1,6 +1,6 @@
 // Ciphertexts, signatures and MACs by managed keys as text: `vault:vN:` and base64. A sealed message is a nonce, the
-// ciphertext and the tag, bound to key, version and the caller's associated data (docs/formats.md). Vault's own have the
-// same form, but are bound to the associated data alone.
+// ciphertext and the tag, bound to key, version and the caller's associated data (docs/formats.md). Vault's own have
+// the same form, but are bound to the associated data alone.
 import { concatBytes, fromBase64, toBase64, utf8 } from '../bytes.ts';
 import { type CipherType, cipherKeyLengths, openAead, sealAead } from './ciphers.ts';
 import { hkdfBytes } from './digests.ts';
@@ -68,7 +68,7 @@ export function prefixed(version: number, bytes: Uint8Array): string {
   return `vault:v${version}:${toBase64(bytes)}`;
 }
 
-/** What a text is said to be, as Vault words its problems. */
+/** Kinds of texts, as Vault names them in its problems. */
 type Kind = 'ciphertext' | 'signature' | 'HMAC';
 
 /** Version and bytes of such a text, or the problem with it in Vault's wording. */

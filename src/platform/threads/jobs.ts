@@ -38,6 +38,8 @@ export interface PasswordWork {
 /** Works with managed keys until it is told to end: see key-work.ts. */
 export interface ManagedKeyWork {
   readonly kind: 'keys';
+  /** Whether the process has RSA, which a command has without the rest of node:crypto. */
+  readonly hasRsa: boolean;
 }
 
 /** Derives 32 bytes from a passphrase, or answers with an error: see passwords.ts. */

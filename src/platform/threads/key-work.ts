@@ -1,15 +1,28 @@
 // Costly work with managed keys on threads of its own, so that no request waits behind an RSA key of somebody else.
 // Callers take turns at the threads, and a long batch gives its turn away after every part.
 import type { MessagePort, Worker } from 'node:worker_threads';
-import type { KeyWorker, Turns } from '../../core/key-rehearsal.ts';
-import type { Ordered, WorkResult } from '../../core/key-work.ts';
-import { runKeyJob } from '../../crypto/managed/key-work.ts';
+import { type Ordered, runKeyJob, type WorkResult } from '../../crypto/managed/key-work.ts';
 import { generateRsaKey } from '../../crypto/managed/rsa-keys.ts';
 import { systemRandom } from '../../crypto/random.ts';
 import { KmsError } from '../../errors.ts';
 import { requestThread, serveRequests } from './requests.ts';
 
 type Answered = { readonly value: unknown } | { readonly code: KmsError['code']; readonly problem: string };
+
+/** Turns at something scarce, as a fair queue gives them. */
+interface Turns {
+  enter(tenant: string, callerOf: () => string): Promise<void> | undefined;
+  leave(): void;
+}
+
+/** The thread as seen by those who have work done. */
+interface KeyThread {
+  run(
+    orders: readonly Ordered[],
+    from: { readonly tenant: string; readonly caller: string },
+  ): Promise<readonly WorkResult[]>;
+  close(): Promise<void>;
+}
 
 interface KeyWorkerOptions {
   /** Starts a thread that runs `serveKeyWork`. Called if there is work and no thread. */
@@ -20,7 +33,7 @@ interface KeyWorkerOptions {
 /** Orders that are done in one turn: some 30 ms of RSA-2048. */
 const partLength = 32;
 
-export function keyWorker({ start, turns }: KeyWorkerOptions): KeyWorker & { close(): Promise<void> } {
+export function keyWorker({ start, turns }: KeyWorkerOptions): KeyThread {
   const thread = requestThread<readonly Ordered[], readonly Answered[]>({
     start,
     most: 256,

@@ -24,7 +24,7 @@ interface ThreadOptions {
   readonly lost: string;
 }
 
-export interface RequestThread<Work, Value> {
+interface RequestThread<Work, Value> {
   ask(work: Work): Promise<Value>;
   /** Ends the thread; pending requests are refused. */
   close(): Promise<void>;

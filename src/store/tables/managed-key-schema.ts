@@ -1,7 +1,8 @@
-// The tables of managed keys, which take the place of those of transit rings: the step that makes them and moves what is
-// there. Ids stay, since messages and sealed keys are bound to them. Statements of a released step never change.
+// The tables of managed keys, which take the place of those of transit rings: the step that makes them and moves what
+// is there. Ids stay, since messages and sealed keys are bound to them. Statements of a released step never change.
 export const managedKeySchema: readonly string[] = [
-  // `uses` are words with a space between. `path` is where KV clients find a secret, as they wrote it. States are those of model/key-states.ts, without the effect of the dates.
+  // `uses` are words with a space between. `path` is where KV clients find a secret, as they wrote it. States are those
+  // of model/key-states.ts, without the effect of the dates.
   `CREATE TABLE managed_keys (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
@@ -80,7 +81,7 @@ export const managedKeySchema: readonly string[] = [
     created_at INTEGER NOT NULL
   )`,
   `CREATE INDEX managed_key_aliases_by_key ON managed_key_aliases (key_id, alias)`,
-  // Who used which version for what, through which dialect.
+  // Callers by the version that they used, the dialect, and what for.
   `CREATE TABLE managed_key_uses (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     key_id TEXT NOT NULL REFERENCES managed_keys (id) ON DELETE CASCADE,

@@ -5,7 +5,7 @@ import type { Row, Sql } from '../sql.ts';
 /** Rows kept of a key; beyond, the one used least recently goes. */
 const mostOfKey = 2000;
 
-export interface UsedKey {
+interface UsedKey {
   readonly keyId: string;
   readonly version: number;
   /** The caller's id: an API key, a user, or `local`. */
@@ -15,9 +15,9 @@ export interface UsedKey {
   readonly operation: string;
 }
 
-export interface KeyUses extends UsedKey {
+interface KeyUses extends UsedKey {
   readonly count: number;
-  /** Of the last use, epoch milliseconds. */
+  /** Time of the last use, epoch milliseconds. */
   readonly usedAt: number;
 }
 

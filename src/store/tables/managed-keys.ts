@@ -1,6 +1,6 @@
 // The table of managed keys, and of their aliases. It is separate from the keyrings', so that a look-up in one never
-// finds the other. A deleted key stays, hidden from look-ups among the living, until it is destroyed; of a destroyed one
-// the row stays.
+// finds the other. A deleted key stays, hidden from look-ups among the living, until it is destroyed; a destroyed one
+// leaves its row.
 import type { JsonObject } from '../../model/json.ts';
 import type { KeyState } from '../../model/key-states.ts';
 import type { KeyType, KeyUse } from '../../model/key-types.ts';
@@ -20,7 +20,7 @@ export interface ManagedKey {
   readonly path: string | undefined;
   readonly type: KeyType;
   readonly uses: readonly KeyUse[];
-  /** As stored: `stateAt` of model/key-states.ts says what the dates have made of it. */
+  /** The stored one: `stateAt` of model/key-states.ts says what the dates have made of it. */
   readonly state: KeyState;
   /** The state before its deletion was scheduled. */
   readonly formerState: KeyState | undefined;

@@ -1,5 +1,5 @@
-// The table of wrapping keys: RSA keys to which other keys are wrapped for import, each sealed under one of the tenant's
-// keys.
+// The table of wrapping keys: RSA keys to which other keys are wrapped for import, each sealed under one of the
+// tenant's keys.
 import type { Row, Sql } from '../sql.ts';
 
 export interface WrappingKey {

@@ -1,0 +1,132 @@
+// Commands that bring keys into the appliance and out of it. Over the network a key goes in wrapped to the appliance's
+// wrapping key; on this machine it goes in as it is. No key is ever printed to a terminal.
+import type { Client, InputOf } from '../../client/client.ts';
+import { exportedPem, publicKeyText, wrapForImport } from '../../client/key-transfer.ts';
+import { type CliOf, given } from '../command.ts';
+import { type Connection, withClient } from '../connect.ts';
+import { readSmallFile } from '../files.ts';
+import type { keyTransfer } from '../grammar/key-use.ts';
+import { pathFrom, say } from '../io.ts';
+import { printJson, printThing } from '../output.ts';
+import { checkedRingName } from '../ring-key-file.ts';
+import { readSecretBytes } from '../secrets.ts';
+import { openOutput, writesToStdout } from '../streams.ts';
+import { visible } from '../text.ts';
+import { keyPairs, newKeyFields } from './key.ts';
+
+type ImportCli = CliOf<typeof keyTransfer.importKey>;
+
+export async function importKey(cli: ImportCli): Promise<void> {
+  const isNewVersion = cli.get('--new-version');
+  const key = isNewVersion ? cli.get('<NAME>') : checkedRingName(cli.get('<NAME>'));
+  checkSource(cli);
+  const source = await sourceOf(cli);
+  const input = given({
+    key,
+    isNewVersion,
+    type: cli.get('--type'),
+    ...newKeyFields(cli),
+    allowPlaintextFormat: cli.get('--allow-plaintext-format'),
+  });
+  try {
+    await withClient(cli, async (client, { way }) => {
+      const answer = await client.importManagedKey({ ...input, ...(await sent(client, way, source)) });
+      await printThing(cli, answer, keyPairs(answer.key));
+    });
+  } finally {
+    if ('key' in source) source.key.fill(0);
+  }
+}
+
+function checkSource(cli: ImportCli): void {
+  const isPrivate = cli.get('--from') !== undefined;
+  if (isPrivate && cli.get('--public-key') !== undefined) throw cli.wrong('--from and --public-key exclude each other');
+  if (!isPrivate && cli.get('--public-key') === undefined) throw cli.wrong('--from is missing');
+  if (!cli.get('--new-version')) {
+    if (cli.get('--type') === undefined) throw cli.wrong('--type is missing');
+    return;
+  }
+  for (const option of ['--use', '--derived', '--exportable', '--rotate-after'] as const) {
+    if (cli.isTyped(option)) throw cli.wrong(`${option} is for a new key: a new version keeps to what the key has`);
+  }
+}
+
+type Source = { readonly key: Uint8Array } | { readonly publicKey: string };
+
+async function sourceOf(cli: ImportCli): Promise<Source> {
+  const from = cli.get('--from');
+  if (from !== undefined) return { key: await readSecretBytes(from, 'the key') };
+  return { publicKey: publicKeyText(await readSmallFile(cli.get('--public-key') ?? '', 'the public key')) };
+}
+
+/** The key as the request carries it: in clear only on this machine. */
+async function sent(
+  client: Client,
+  way: Connection['way'],
+  source: Source,
+): Promise<Pick<InputOf<'importManagedKey'>, 'wrapped' | 'plaintext' | 'publicKey'>> {
+  if ('publicKey' in source) return source;
+  if (way !== 'network') return { plaintext: source.key.toBase64() };
+  const wrappingKey = await client.getWrappingKey();
+  const { startRsa } = await import('../../platform/native-rsa.ts');
+  startRsa();
+  return { wrapped: wrapForImport(source.key, wrappingKey) };
+}
+
+type ExportCli = CliOf<typeof keyTransfer.exportKey>;
+
+/** Exported keys are for their owner alone. */
+const privateMode = 0o600;
+
+export async function exportKey(cli: ExportCli): Promise<void> {
+  const name = cli.get('<NAME>');
+  const to = await targetOf(cli);
+  if (writesToStdout(cli) && cli.io.stdout.isTTY) {
+    throw cli.wrong('a key does not belong on a terminal: write it to a file with -o FILE');
+  }
+  const output = await openOutput(cli, { binary: true, mode: privateMode });
+  let exported: Exported;
+  try {
+    exported = await withClient(cli, (client) =>
+      request(client, given({ key: name, version: cli.get('--version'), ...to })),
+    );
+    await output.write(exported.bytes);
+    exported.bytes.fill(0);
+    await output.commit();
+  } catch (error) {
+    await output.discard();
+    throw error;
+  }
+  if (writesToStdout(cli)) return;
+  const { version, format } = exported;
+  if (cli.json) return printJson(cli, { version, format });
+  const path = pathFrom(cli.io, cli.get('--output') ?? '');
+  const how = 'plaintext' in to ? 'in clear: keep it safe' : 'wrapped';
+  await say(cli.io, visible(`${path} has version ${version} of ${name}, ${how}`));
+}
+
+type Target = { readonly plaintext: true } | { readonly publicKey: string };
+
+async function targetOf(cli: ExportCli): Promise<Target> {
+  const path = cli.get('--to-public-key');
+  const isPlain = cli.get('--plaintext');
+  if (path !== undefined && isPlain) throw cli.wrong('--to-public-key and --plaintext exclude each other');
+  if (isPlain) return { plaintext: true };
+  if (path === undefined) throw cli.wrong('expected --to-public-key FILE to wrap the key to, or --plaintext');
+  return { publicKey: publicKeyText(await readSmallFile(path, 'the public key')) };
+}
+
+interface Exported {
+  readonly version: number;
+  /** Form of the file, or of the key that is wrapped in it. */
+  readonly format: 'raw' | 'der' | 'pem';
+  readonly bytes: Uint8Array;
+}
+
+async function request(client: Client, input: InputOf<'exportManagedKey'>): Promise<Exported> {
+  const { version, format, wrapped, plaintext = '' } = await client.exportManagedKey(input);
+  if (wrapped !== undefined) return { version, format, bytes: Uint8Array.fromBase64(wrapped) };
+  const key = Uint8Array.fromBase64(plaintext);
+  if (format === 'raw') return { version, format, bytes: key };
+  return { version, format: 'pem', bytes: new TextEncoder().encode(exportedPem(key)) };
+}

@@ -1,0 +1,145 @@
+// Commands that work with managed keys. Messages are small and sent to the appliance as a whole.
+import { KmsError } from '../../errors.ts';
+import { type Cli, type CliOf, given } from '../command.ts';
+import { withClient } from '../connect.ts';
+import type { bound, keyUse, scheme } from '../grammar/key-use.ts';
+import { mustReachStdout, say, write } from '../io.ts';
+import { type Pair, printJson, printLine, printThing } from '../output.ts';
+import { openInput } from '../streams.ts';
+import { visible } from '../text.ts';
+
+export async function encrypt(cli: CliOf<typeof keyUse.encrypt>): Promise<void> {
+  const plaintext = (await message(cli)).toBase64();
+  await withClient(cli, async (client) => {
+    const answer = await client.encryptWithKey({ key: cli.get('<NAME>'), items: [{ plaintext, ...boundTo(cli) }] });
+    const { ciphertext } = only(answer);
+    if (cli.json) await printJson(cli, answer);
+    else await printLine(cli, ciphertext ?? '');
+  });
+}
+
+export async function decrypt(cli: CliOf<typeof keyUse.decrypt>): Promise<void> {
+  mustReachStdout(cli.io);
+  const ciphertext = Buffer.from(await message(cli))
+    .toString('utf8')
+    .trim();
+  await withClient(cli, async (client) => {
+    const answer = await client.decryptWithKey({ key: cli.get('<NAME>'), items: [{ ciphertext, ...boundTo(cli) }] });
+    const { plaintext = '', warning } = only(answer);
+    await warn(cli, warning);
+    if (cli.json) await printJson(cli, answer);
+    else await write(cli.io.stdout, Uint8Array.fromBase64(plaintext));
+  });
+}
+
+export async function sign(cli: CliOf<typeof keyUse.sign>): Promise<void> {
+  const input = (await message(cli, hashInstead)).toBase64();
+  await withClient(cli, async (client) => {
+    const answer = await client.signWithKey({ key: cli.get('<NAME>'), input, ...schemeOf(cli) });
+    if (cli.json) await printJson(cli, answer);
+    else await printLine(cli, answer.signature ?? '');
+  });
+}
+
+export async function verify(cli: CliOf<typeof keyUse.verify>): Promise<void> {
+  const signature = cli.get('--signature')?.trim();
+  const mac = cli.get('--mac')?.trim();
+  if (signature !== undefined && mac !== undefined) throw cli.wrong('--signature and --mac exclude each other');
+  if (!signature && !mac) throw cli.wrong('expected --signature or --mac with what `kms key sign` or `mac` printed');
+  const input = (await message(cli, hashInstead)).toBase64();
+  const answer = await withClient(cli, (client) =>
+    client.verifyWithKey({ key: cli.get('<NAME>'), input, ...given({ signature, mac }), ...schemeOf(cli) }),
+  );
+  await warn(cli, answer.warning);
+  if (cli.json) await printJson(cli, answer);
+  else if (answer.valid) await printLine(cli, 'valid');
+  if (answer.valid) return;
+  throw new KmsError('refused', `the ${mac === undefined ? 'signature' : 'MAC'} does not fit the message`, {
+    hint: 'one of the two was altered, or another key or other options made it',
+  });
+}
+
+export async function mac(cli: CliOf<typeof keyUse.mac>): Promise<void> {
+  const input = (await message(cli)).toBase64();
+  await withClient(cli, async (client) => {
+    const answer = await client.macWithKey({ key: cli.get('<NAME>'), input });
+    if (cli.json) await printJson(cli, answer);
+    else await printLine(cli, answer.mac ?? '');
+  });
+}
+
+export async function datakey(cli: CliOf<typeof keyUse.datakey>): Promise<void> {
+  const bits = cli.get('--bits');
+  const input = { key: cli.get('<NAME>'), ...given({ bits: bits === undefined ? undefined : Number(bits) }) };
+  await withClient(cli, async (client) => {
+    if (cli.get('--wrapped')) {
+      const answer = await client.generateWrappedDataKey({ ...input, ...boundTo(cli) });
+      if (cli.json) await printJson(cli, answer);
+      else await printLine(cli, answer.ciphertext);
+      return;
+    }
+    const answer = await client.generateDataKey({ ...input, ...boundTo(cli) });
+    const pairs: readonly Pair[] = [
+      ['data key', answer.plaintext],
+      ['encrypted', answer.ciphertext],
+    ];
+    await printThing(cli, answer, pairs);
+  });
+}
+
+function boundTo(cli: CliOf<typeof bound>): { associatedData?: string; context?: string } {
+  const base64 = (text: string | undefined) =>
+    text === undefined ? undefined : new TextEncoder().encode(text).toBase64();
+  return given({ associatedData: base64(cli.get('--associated-data')), context: base64(cli.get('--context')) });
+}
+
+function schemeOf(cli: CliOf<typeof scheme>) {
+  return given({
+    hash: cli.get('--hash'),
+    prehashed: cli.get('--prehashed') || undefined,
+    padding: cli.get('--padding'),
+    encoding: cli.get('--encoding'),
+  });
+}
+
+/** Maximum bytes: base64 of it still fits into a request. */
+const longestMessage = 512 * 1024;
+const hashInstead = 'hash it, and give the hash with --prehashed';
+
+async function message(
+  cli: Cli<{ '[FILE]': string | undefined }>,
+  hint = 'for files there are `kms encrypt` and `kms decrypt`',
+): Promise<Uint8Array> {
+  const { source, close } = await openInput(cli, cli.get('[FILE]'));
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for await (const piece of source) {
+      pieces.push(piece);
+      length += piece.length;
+      if (length > longestMessage) {
+        throw new KmsError('invalid', `the message is over the limit of ${longestMessage} bytes`, { hint });
+      }
+    }
+  } finally {
+    await close();
+  }
+  return Buffer.concat(pieces);
+}
+
+interface Made {
+  readonly ciphertext?: string;
+  readonly plaintext?: string;
+  readonly warning?: string;
+  readonly error?: string;
+}
+
+function only({ items: [made] }: { readonly items: readonly Made[] }): Made {
+  if (made?.error !== undefined) throw new KmsError('invalid', made.error);
+  return made ?? {};
+}
+
+/** Says on stderr why the result should not be trusted blindly. */
+async function warn(cli: Cli, warning: string | undefined): Promise<void> {
+  if (warning !== undefined) await say(cli.io, `warning: ${visible(warning)}`);
+}

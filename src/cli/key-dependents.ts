@@ -1,0 +1,62 @@
+// Callers that depend on a managed key, as the command line shows them: in a table, and in short before the key goes.
+import type { Dependent } from '../api/managed-keys.ts';
+import type { Client } from '../client/client.ts';
+import { type Column, table } from './table.ts';
+
+/** A use of the key, with the caller's name if it has one. */
+interface Use extends Dependent {
+  readonly who: string;
+}
+
+/** Uses with the names of their callers, as far as the caller may look them up. */
+export async function withNames(client: Client, dependents: readonly Dependent[]): Promise<readonly Use[]> {
+  if (dependents.length === 0) return [];
+  const { apikeys = [], users = [] } = await client.getNames().catch(() => ({ apikeys: undefined, users: undefined }));
+  const names = new Map([
+    ...apikeys.map(({ keyid, name }) => [keyid, name] as const),
+    ...users.map(({ id, username }) => [id, username] as const),
+  ]);
+  return dependents.map((use) => {
+    const name = names.get(use.caller) ?? '';
+    return { ...use, who: name === '' ? use.caller : `${name} (${use.caller})` };
+  });
+}
+
+export const useColumns: readonly Column<Use>[] = [
+  { title: 'who', value: ({ who }) => who, short: true },
+  { title: 'dialect', value: ({ dialect }) => dialect },
+  { title: 'version', value: ({ version }) => version },
+  { title: 'what for', value: ({ operation }) => operation },
+  { title: 'last', value: ({ lastUsedAt }) => lastUsedAt, short: true },
+  { title: 'times', value: ({ count }) => count, spare: true },
+];
+
+/** Uses shown before a question; more would push it off the screen. */
+const mostShown = 10;
+
+interface Choice {
+  /** The version that goes; all of them if undefined. */
+  readonly version?: number | undefined;
+  /** Width of the terminal. */
+  readonly columns: number;
+}
+
+/** Lines on who uses the key, the most recent first. */
+export async function dependentLines(
+  client: Client,
+  key: string,
+  { version, columns }: Choice,
+): Promise<readonly string[]> {
+  const { dependents } = await client.listManagedKeyDependents({ key });
+  const uses = dependents.filter((use) => version === undefined || use.version === version);
+  const what = version === undefined ? key : `version ${version} of ${key}`;
+  if (uses.length === 0) return [`no caller has used ${what}`];
+  const shown = await withNames(client, uses.slice(0, mostShown));
+  const style = { columns, colour: false, short: { now: Date.now() } };
+  const more = uses.length - shown.length;
+  return [
+    `who uses ${what}:`,
+    ...table(shown, useColumns, style).map((line) => `  ${line}`),
+    ...(more > 0 ? [`  and ${more} more, see \`kms key dependents ${key}\``] : []),
+  ];
+}
