@@ -194,6 +194,7 @@ const dependent = z
     lastUsedAt: timestamp.meta({ description: 'when last; RFC 3339, UTC, milliseconds' }),
   })
   .meta({ id: 'ManagedKeyDependent', description: 'one way in which a caller uses a managed key' });
+export type Dependent = z.output<typeof dependent>;
 
 const keyId = managedKeyId.meta({
   description: 'the id, under which it can be restored',

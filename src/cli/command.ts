@@ -19,6 +19,7 @@ import {
 import { globals } from './grammar/option-sets.ts';
 import { formatHelp, styleTitle } from './help-format.ts';
 import { hasColour, type Io } from './io.ts';
+import { commandMeant, optionMeant } from './suggestions.ts';
 
 /** State of the parser: the outside world, collected help, and the exit code. */
 export interface Session {
@@ -365,8 +366,7 @@ export class GrammarCommand extends Command {
   }
 
   override error(message: string): never {
-    const what = message
-      .replace(/^error: /, '')
+    const what = this.#withMeant(message.replace(/^error: /, ''))
       // A misplaced argument may be a secret.
       .replace(/( but got \d+): .*$/s, '$1')
       .replace(
@@ -374,6 +374,15 @@ export class GrammarCommand extends Command {
         (_, several, names) => `; did you mean ${several ?? ''}${names}?`,
       );
     throw new KmsError('usage', what, { hint: this.seeHelp });
+  }
+
+  /** Names what was meant by a word of another program, or by a group's command without its group. */
+  #withMeant(message: string): string {
+    const [said, kind, typed = ''] = /^unknown (option|command) '(.+?)'/.exec(message) ?? [];
+    if (said === undefined) return message;
+    const isOfRoot = this === this.root;
+    const meant = kind === 'option' ? optionMeant(this, typed) : isOfRoot ? commandMeant(this, typed) : undefined;
+    return meant === undefined ? message : `${said}; did you mean ${meant}?`;
   }
 
   /** `kms` alone shows what fits on a screen. */

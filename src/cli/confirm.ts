@@ -5,7 +5,7 @@ import { KmsError } from '../errors.ts';
 import { isJsonObject } from '../model/json.ts';
 import { isLabel } from '../model/label.ts';
 import type { Cli, CliOf } from './command.ts';
-import { localUrl, withClient } from './connect.ts';
+import { type Local, localUrl, withClient, withLocal } from './connect.ts';
 import { chosenTenant } from './default-tenants.ts';
 import { networkFetch } from './fetch.ts';
 import type { destroying } from './grammar/option-sets.ts';
@@ -53,12 +53,18 @@ export async function confirmAtTerminal(
  * Lines from the appliance to show before the question. A missing thing, or one in use, ends the command. If the caller
  * may not see it, or the appliance does not answer, the question is asked: the command itself will say why.
  */
-export async function detailsFrom(
-  cli: Cli,
-  see: (client: Client) => Promise<readonly string[]>,
-): Promise<readonly string[]> {
+export function detailsFrom(cli: Cli, see: (client: Client) => Promise<readonly string[]>): Promise<readonly string[]> {
+  return unlessUnseen(withClient(cli, see));
+}
+
+/** The same for a command of the operator, from the appliance of this machine. */
+export function localDetails(cli: Cli, see: (local: Local) => Promise<readonly string[]>): Promise<readonly string[]> {
+  return unlessUnseen(withLocal(cli, see));
+}
+
+async function unlessUnseen(lines: Promise<readonly string[]>): Promise<readonly string[]> {
   try {
-    return await withClient(cli, see);
+    return await lines;
   } catch (error) {
     if (error instanceof KmsError && (error.code === 'not-found' || error.code === 'conflict')) throw error;
     return [];

@@ -14,6 +14,7 @@ import { KmsError, reasonOf } from '../errors.ts';
 import { tenantHeader } from '../model/names.ts';
 import type { Cli } from './command.ts';
 import { localTenant } from './default-tenants.ts';
+import { withoutKey } from './exit.ts';
 import { networkFetch } from './fetch.ts';
 import { say } from './io.ts';
 import { isServing, socketFetch } from './local-socket.ts';
@@ -93,13 +94,13 @@ function isOfReading(error: unknown): error is Error {
  * Anything may answer over the network, or at a socket in a directory that somebody else made, so an answer that does
  * not fit is not a defect of this program. Hints from the appliance of this machine are shown.
  */
-function asAnswered({ way }: Pick<Connection, 'way'>, error: unknown): unknown {
+function asAnswered({ way, headers }: Pick<Connection, 'way'> & Partial<Connection>, error: unknown): unknown {
   if (way !== 'in-process' && isOfReading(error)) {
     const { code, message, hint, cause } = unexpected(error.message, error);
     const local = 'is it a kms of this version that serves the data directory? its log says which';
     return new KmsError(code, message, { hint: way === 'socket' ? local : hint, cause });
   }
-  if (way === 'network') return error;
+  if (way === 'network') return headers?.authorization === undefined ? withoutKey(error) : error;
   const { hint } = Object(error instanceof KmsError ? error.body : undefined);
   if (!(error instanceof KmsError) || typeof hint !== 'string') return error;
   return new KmsError(error.code, error.message, { ...error, hint, cause: error.cause });

@@ -52,6 +52,13 @@ export function isInterruption(io: Io, error: unknown): boolean {
   return io.signal.aborted || (error instanceof Error && error.name === 'AbortError');
 }
 
+/** The error of a request without a credential: nothing is wrong with a key that was not given. */
+export function withoutKey(error: unknown): unknown {
+  if (!(error instanceof KmsError) || error.code !== 'unauthenticated') return error;
+  const hint = 'use --api-key-file FILE, KMS_API_KEY or a profile that has one';
+  return new KmsError('unauthenticated', 'no API key was given', { hint, cause: error });
+}
+
 /** Advice if the error has none: an answer over the network carries no hint. */
 const usualAdvice: Readonly<Partial<Record<ErrorCode, string>>> = {
   unauthenticated: 'check the API key in --api-key-file, KMS_API_KEY or the profile',
@@ -59,7 +66,7 @@ const usualAdvice: Readonly<Partial<Record<ErrorCode, string>>> = {
   quota: 'ask the operator for more room',
   'not-found': 'check the name or id',
   'rate-limited': 'wait and try again',
-  sealed: 'unseal it first',
+  sealed: 'run `kms unseal`',
   internal: 'look at the log of the appliance',
 };
 

@@ -16,6 +16,16 @@ const nouns: Readonly<Partial<Record<NameKind, string>>> = {
   tenant: 'tenant',
 };
 
+/** The error if another thing has the name that one was to get, with that name. */
+export function nameTaken(error: unknown, name: string): unknown {
+  if (!(error instanceof KmsError)) return error;
+  const [problem = '', ...others] = Object.values(error.fields ?? {});
+  const [, noun] = /^another (.+) has this (?:name|uid)$/.exec(problem) ?? [];
+  if (noun === undefined || others.length > 0) return error;
+  const article = /^[aeio]/i.test(noun) ? 'an' : 'a';
+  return new KmsError('conflict', `there is already ${article} ${noun} ${name}`, { cause: error });
+}
+
 /** Names of the tenants, on their machine. */
 type TenantNames = () => Promise<readonly string[]>;
 

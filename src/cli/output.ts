@@ -6,7 +6,7 @@ import type { Cli, CliOf } from './command.ts';
 import type { paged } from './grammar/option-sets.ts';
 import { hasColour, isBrokenPipe, say, write } from './io.ts';
 import { type Column, pairs, type TableStyle, table } from './table.ts';
-import { type ShortTimes, visible } from './text.ts';
+import { readableTime, type ShortTimes, visible } from './text.ts';
 
 export function printJson(cli: Cli, value: unknown): Promise<void> {
   return write(cli.io.stdout, `${JSON.stringify(value, null, 2)}\n`);
@@ -19,10 +19,18 @@ export function printLine(cli: Cli, line: string): Promise<void> {
 
 export type Pair = readonly [name: string, value: string | number | boolean | undefined];
 
-/** Prints one thing: its JSON, or its named values. Undefined ones are left out. */
-export async function printThing(cli: Cli, json: unknown, entries: readonly Pair[]): Promise<void> {
+/**
+ * Prints one thing: its JSON, or its named values. Undefined ones are left out. On a terminal times are local ones,
+ * unless all has to stay `exact`, since another command reads it.
+ */
+export async function printThing(cli: Cli, json: unknown, entries: readonly Pair[], exact?: 'exact'): Promise<void> {
   if (cli.json) return printJson(cli, json);
-  const shown = entries.flatMap(([name, value]) => (value === undefined ? [] : ([[name, value]] as const)));
+  const isReadable = exact === undefined && cli.io.stdout.isTTY && !cli.globals.get('--wide');
+  const now = Date.now();
+  const shown = entries.flatMap(([name, value]) => {
+    if (value === undefined) return [];
+    return [[name, isReadable && typeof value === 'string' ? readableTime(value, now) : value] as const];
+  });
   await write(cli.io.stdout, `${pairs(shown).join('\n')}\n`);
 }
 

@@ -36,8 +36,10 @@ export function program(session: Session): GrammarCommand {
     .addHelpText(
       'after',
       `
-Every option can also come from the environment, under the name in brackets; what is typed wins.
-Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 nothing reachable, 4 sealed.`,
+Every option can also come from the environment, under the name in brackets;
+what is typed wins.
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 nothing reachable,
+4 sealed.`,
     );
   kms.examples.push(
     'kms serve',

@@ -82,7 +82,7 @@ export async function readSecretBytes(path: string, what: string): Promise<Uint8
     const info = await file.stat();
     if (!info.isFile()) return;
     const { refuseExposed } = await import('../platform/ownership.ts');
-    refuseExposed(path, info, what, 'put another in its place');
+    refuseExposed(path, info, what, `replace ${what}`);
   });
 }
 

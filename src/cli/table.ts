@@ -1,6 +1,6 @@
 // Tables for people. On a terminal they fit its width, with ids and times shortened; elsewhere nothing is cut, so that
 // `grep` and `less` see everything.
-import { inShort, type ShortTimes, shorten, visible, width } from './text.ts';
+import { inShort, type ShortTimes, shorten, visible, width, wrapped } from './text.ts';
 
 export interface Column<T> {
   readonly title: string;
@@ -9,7 +9,7 @@ export interface Column<T> {
   readonly whole?: true;
   /** Dropped if there is no room, the last one first. */
   readonly spare?: true;
-  /** A name that commands accept: not cut on a terminal of the usual width. */
+  /** A name that commands accept: on a terminal of the usual width it is not cut but continued on the next line. */
   readonly name?: true;
   /** Ids that no command needs, or times: never cut, but shortened on a terminal. */
   readonly short?: true;
@@ -28,7 +28,7 @@ export interface TableStyle {
 }
 
 const gap = 2;
-/** Width of a terminal on which names are not cut. */
+/** Width of a terminal from which names are not cut. */
 const usualTerminal = 80;
 /**
  * A column, or a column of names, is cut to its fair width before spare columns are dropped, and to `leastWidth` only
@@ -48,6 +48,8 @@ interface Cells {
   readonly least: number;
   readonly fair: number;
   readonly spare: boolean;
+  /** Continued on the next line where it is longer than its column. */
+  readonly isWrapped: boolean;
   /** Rows whose cell is red. */
   readonly red: readonly boolean[];
 }
@@ -74,7 +76,7 @@ export function tableWriter<T>(
     before = all;
     const room = style.columns;
     const shown = room === undefined ? all : withoutSpare(all, room);
-    const widths = room === undefined ? shown.map(({ natural }) => natural) : cut(shown, room, () => leastWidth);
+    const widths = room === undefined ? shown.map(({ natural }) => natural) : widthsIn(shown, room);
     if (all.length - shown.length !== hidden) {
       hidden = all.length - shown.length;
       style.onHidden?.(hidden);
@@ -83,13 +85,7 @@ export function tableWriter<T>(
       shown.map(({ title }) => title),
       widths,
     );
-    const lines = rows.map((_, row) =>
-      lineOf(
-        shown.map(({ cells }) => cells[row] ?? ''),
-        widths,
-        shown.map((column) => column.red[row] === true),
-      ),
-    );
+    const lines = rows.flatMap((_, row) => linesOf(shown, row, widths));
     return isFirst ? [style.colour ? `\x1b[1m${titles}\x1b[22m` : titles, ...lines] : lines;
   };
 }
@@ -103,7 +99,7 @@ function cellsOf<T>(column: Column<T>, rows: readonly T[], style: TableStyle, be
     return short && times ? inShort(text, times) : text;
   });
   const natural = cells.reduce((most, cell) => Math.max(most, width(cell)), Math.max(before, width(title)));
-  const isWhole = whole || short || (name && room >= usualTerminal) || values.some((each) => typeof each === 'number');
+  const isWhole = whole || short || values.some((each) => typeof each === 'number');
   return {
     title: title.toUpperCase(),
     cells,
@@ -111,8 +107,27 @@ function cellsOf<T>(column: Column<T>, rows: readonly T[], style: TableStyle, be
     least: isWhole ? natural : 0,
     fair: name ? fairNameWidth : fairWidth,
     spare: spare === true,
+    isWrapped: name === true && room >= usualTerminal,
     red: colour && isRed ? rows.map(isRed) : [],
   };
+}
+
+/** A row: one line, or several if a name is longer than its column. */
+function linesOf(columns: readonly Cells[], row: number, widths: readonly number[]): string[] {
+  const cells = columns.map(({ cells, isWrapped }, n) => {
+    const cell = cells[row] ?? '';
+    return isWrapped ? wrapped(cell, widths[n] ?? 0) : [cell];
+  });
+  const height = cells.reduce((most, parts) => Math.max(most, parts.length), 1);
+  const isRed = columns.map(({ red }) => red[row] === true);
+  return Array.from({ length: height }, (_, at) => {
+    const parts = cells.map((each) => each[at] ?? '');
+    return lineOf(
+      parts,
+      widths,
+      isRed.map((red, n) => red && parts[n] !== ''),
+    );
+  });
 }
 
 function lineOf(cells: readonly string[], widths: readonly number[], isRed: readonly boolean[] = []): string {
@@ -130,6 +145,14 @@ function withoutSpare(columns: readonly Cells[], room: number): readonly Cells[]
   if (total(cut(columns, room, ({ fair }) => fair)) <= room) return columns;
   const last = columns.findLastIndex(({ spare }) => spare);
   return last < 0 ? columns : withoutSpare(columns.toSpliced(last, 1), room);
+}
+
+/** Cuts what is no name first; then continues names on further lines; then cuts everything. */
+function widthsIn(columns: readonly Cells[], room: number): number[] {
+  const withWholeNames = cut(columns, room, ({ isWrapped, natural }) => (isWrapped ? natural : leastWidth));
+  if (total(withWholeNames) <= room) return withWholeNames;
+  const withWrappedNames = cut(columns, room, ({ fair, isWrapped }) => (isWrapped ? fairWidth : fair));
+  return total(withWrappedNames) <= room ? withWrappedNames : cut(columns, room, () => leastWidth);
 }
 
 /** Shrinks the widest column cell by cell until the line fits or nothing can shrink. */

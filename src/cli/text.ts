@@ -62,6 +62,23 @@ export function shorten(text: string, cells: number): string {
   return `${short}…`;
 }
 
+/** `text` in parts of at most `cells` cells, ended after a separator where the part is at least half full. */
+export function wrapped(text: string, cells: number): string[] {
+  if (width(text) <= cells) return [text];
+  const parts: string[] = [];
+  let part = '';
+  for (const { segment } of graphemes(text)) {
+    if (part !== '' && width(part) + cellsOf(segment) > cells) {
+      const [head = part] = /^.*[-._/@ ]/.exec(part) ?? [];
+      const end = width(head) * 2 >= cells ? head : part;
+      parts.push(end);
+      part = part.slice(end.length);
+    }
+    part += segment;
+  }
+  return [...parts, part];
+}
+
 /** How times are shortened: to their age or distance as of `now` in epoch milliseconds, or the time of day. */
 export type ShortTimes = { readonly now: number } | 'clock';
 
@@ -75,6 +92,20 @@ export function inShort(text: string, times: ShortTimes): string {
     if (at === undefined) return whole;
     return times === 'clock' ? clockTime(at) : distanceText(at, times.now);
   });
+}
+
+/** A value that is a time, as people read it: in the local time zone, with its age or distance; others unchanged. */
+export function readableTime(value: string, now: number): string {
+  const at = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z$/.test(value) ? parseTimestamp(value) : undefined;
+  if (at === undefined) return value;
+  const distance = distanceText(at, now);
+  const whole = `${localDate(at)} ${clockTime(at)}`;
+  return distance === localDate(at) ? whole : `${whole} (${distance})`;
+}
+
+/** A time, in epoch milliseconds or as text, as people say it now: its age, its distance or its date. */
+export function agoText(at: number | string): string {
+  return inShort(typeof at === 'number' ? new Date(at).toISOString() : at, { now: Date.now() });
 }
 
 const second = 1000;

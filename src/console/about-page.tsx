@@ -46,7 +46,7 @@ export function AboutPage({ session: { user, flags } }: PageProps) {
               ]}
             />
             <h3>What you may do</h3>
-            <FlagList flags={flags} />
+            <FlagList flags={flags} isMine />
           </>
         ) : (
           <p>

@@ -35,7 +35,7 @@ export function CommandDialog(props: CommandDialogProps) {
       const { theme } = props.command;
       const change = (): void => {
         setTheme(theme);
-        toast(`Colours: ${themeNames[theme]}.`);
+        toast(`Theme: ${themeNames[theme]}.`);
       };
       return <AtOnce run={change} onClose={props.onClose} />;
     }

@@ -9,7 +9,12 @@ export function errorText(error: unknown): string {
   if (error.code === 'unavailable' && !error.body) {
     return 'The service cannot be reached. Are you connected to the network?';
   }
-  return `The service answered: ${error.message}.`;
+  return sentence(error.message);
+}
+
+/** A message of the appliance, which is lower case without a full stop, as a sentence. */
+export function sentence(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 }
 
 /** The `state` in a response about an invite. */

@@ -3,6 +3,7 @@
 import { createContext, useContext } from 'hono/jsx/dom';
 import type { KeyRing } from '../api/keyrings.ts';
 import type { Client } from '../client/client.ts';
+import type { NamesByResource } from './flags/draft.ts';
 import type { KeptNames, Names } from './kept-names.ts';
 import { useAnswer } from './parts/state.ts';
 import { useSession } from './session.ts';
@@ -21,6 +22,15 @@ function useNames(): Names {
 
 export function useRingNames(): readonly string[] {
   return (useNames().keyrings ?? []).map(({ name }) => name);
+}
+
+/** Names of rings by the resource of their flags, for each kind that the user may list. */
+export function useNamesByResource(): NamesByResource {
+  const { keyrings, managedKeys } = useNames();
+  return new Map([
+    ...(keyrings ? [['keyring', keyrings.map(({ name }) => name)] as const] : []),
+    ...(managedKeys ? [['key', managedKeys.map(({ name }) => name)] as const] : []),
+  ]);
 }
 
 /** Maximum number of rings; no user looks through more. */

@@ -85,7 +85,7 @@ function ThemeSelect() {
   const [theme, setShown] = useState(currentTheme());
   return (
     <label data-theme-select>
-      Colours{' '}
+      Theme{' '}
       <select
         value={theme}
         onChange={(event: Event) => {

@@ -23,11 +23,11 @@ export interface PaletteAction {
 
 const themeActions: readonly PaletteAction[] = (
   [
-    ['light', 'Light colours'],
-    ['dark', 'Dark colours'],
-    ['system', 'Colours as the system'],
+    ['light', 'Theme: Light'],
+    ['dark', 'Theme: Dark'],
+    ['system', 'Theme: System'],
   ] as const
-).map(([theme, name]) => ({ kind: 'Action', name, also: 'theme switch', command: { do: 'theme', theme } }));
+).map(([theme, name]) => ({ kind: 'Action', name, also: 'colours mode', command: { do: 'theme', theme } }));
 
 /** Actions that need nothing to be found first. */
 export function generalActions(may: Flags): PaletteAction[] {

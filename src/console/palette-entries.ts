@@ -4,7 +4,7 @@ import { type ConsolePageName, consolePages } from '../api/console-pages.ts';
 import type { Flags } from '../model/flags.ts';
 import type { Names } from './kept-names.ts';
 import type { Values } from './page-path.ts';
-import { ringTraits } from './text.ts';
+import { countText, ringTraits } from './text.ts';
 
 export interface PaletteEntry {
   /** Kind of entry: `Page`, `Keyring`. */
@@ -90,14 +90,37 @@ export function entriesOf({ keyrings = [], managedKeys = [], apikeys = [], users
 /** Maximum number of entries shown. */
 const mostShown = 50;
 
+interface FoundEntries<Entry> {
+  /** The first of them. */
+  readonly shown: readonly Entry[];
+  /** Number of all. */
+  readonly total: number;
+}
+
 /** Entries that contain every typed word; those that begin with the typed text first. */
 export function foundEntries<Entry extends Pick<PaletteEntry, 'kind' | 'name' | 'also'>>(
+  entries: readonly Entry[],
+  typed: string,
+): FoundEntries<Entry> {
+  const all = rankedEntries(entries, typed);
+  return { shown: all.slice(0, mostShown), total: all.length };
+}
+
+/** The line below the list. `isAsking`: names are still to come. */
+export function countLine({ shown, total }: FoundEntries<unknown>, isAsking: boolean): string {
+  if (total === 0) return isAsking ? 'Looking…' : 'Nothing that you may see has this name.';
+  const count = total === 1 ? '1 place' : `${countText(total)} places`;
+  const some = shown.length < total ? `The first ${shown.length} of ${count}. Type more to find others.` : `${count}.`;
+  return `${some} Choose with the arrow keys, open with Enter.`;
+}
+
+function rankedEntries<Entry extends Pick<PaletteEntry, 'kind' | 'name' | 'also'>>(
   entries: readonly Entry[],
   typed: string,
 ): Entry[] {
   const text = typed.trim().toLowerCase();
   const words = text.split(/\s+/);
-  if (text === '') return entries.filter(({ kind }) => kind === 'Page').slice(0, mostShown);
+  if (text === '') return entries.filter(({ kind }) => kind === 'Page');
   const ranked = entries.flatMap((entry) => {
     const name = entry.name.toLowerCase();
     const all = `${entry.kind} ${name} ${entry.also}`.toLowerCase();
@@ -105,5 +128,5 @@ export function foundEntries<Entry extends Pick<PaletteEntry, 'kind' | 'name' | 
     return [{ entry, rank: name === text ? 0 : name.startsWith(text) ? 1 : name.includes(text) ? 2 : 3 }];
   });
   ranked.sort((a, b) => a.rank - b.rank);
-  return ranked.slice(0, mostShown).map(({ entry }) => entry);
+  return ranked.map(({ entry }) => entry);
 }

@@ -7,7 +7,7 @@ import type { KeptNames } from './kept-names.ts';
 import { hrefTo } from './navigation.ts';
 import { pages } from './pages.ts';
 import { actionsFor, type Command, generalActions, type PaletteAction } from './palette-actions.ts';
-import { entriesOf, foundEntries, type PaletteEntry, pageEntries } from './palette-entries.ts';
+import { countLine, entriesOf, foundEntries, type PaletteEntry, pageEntries } from './palette-entries.ts';
 import { Dialog } from './parts/dialog.tsx';
 import { Icon } from './parts/icon.tsx';
 import { useState } from './parts/state.ts';
@@ -75,7 +75,8 @@ function Choice({ names, session, navigate, onClose, onCommand }: ChoiceProps) {
       setAsking(false);
     });
   }, []);
-  const found = offered(entries, typed, may);
+  const offer = offered(entries, typed, may);
+  const { shown: found } = offer;
   const chosen = Math.min(at, found.length - 1);
   useEffect(() => {
     list.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest' });
@@ -135,7 +136,7 @@ function Choice({ names, session, navigate, onClose, onCommand }: ChoiceProps) {
           ))}
         </div>
         <p role="status" data-quiet>
-          {statusText(found.length, isAsking)}
+          {countLine(offer, isAsking)}
         </p>
       </div>
     </Dialog>
@@ -145,15 +146,13 @@ function Choice({ names, session, navigate, onClose, onCommand }: ChoiceProps) {
 type Offer = PaletteEntry | PaletteAction;
 
 /** Places and actions that fit the typed text; without any text, pages and the actions that need nothing else. */
-function offered(entries: readonly PaletteEntry[], typed: string, may: Session['may']): readonly Offer[] {
+function offered(entries: readonly PaletteEntry[], typed: string, may: Session['may']) {
   const general = generalActions(may);
-  if (typed.trim() === '') return [...foundEntries(entries, ''), ...general];
+  if (typed.trim() === '') {
+    const { shown, total } = foundEntries(entries, '');
+    return { shown: [...shown, ...general], total: total + general.length };
+  }
   return foundEntries<Offer>([...entries, ...general, ...actionsFor(entries, typed, may)], typed);
 }
 
 const steps: Readonly<Record<string, number | undefined>> = { ArrowDown: 1, ArrowUp: -1 };
-
-function statusText(count: number, isAsking: boolean): string {
-  if (count === 0) return isAsking ? 'Looking…' : 'Nothing that you may see has this name.';
-  return `${count === 1 ? '1 place' : `${count} places`}. Choose with the arrow keys, open with Enter.`;
-}

@@ -4,9 +4,20 @@ import { browserSupportsWebAuthn, startAuthentication, startRegistration } from 
 import type { AnswerTo, InputOf } from '../client/client.ts';
 import { FieldProblems } from './error-text.ts';
 
-/** Whether this page can use passkeys: not on a bare IP address, and not without HTTPS. */
-export const canUsePasskeys =
-  browserSupportsWebAuthn() && window.isSecureContext && !/^[\d.]+$|^\[/.test(window.location.hostname);
+/** Why this page cannot use passkeys, which need HTTPS and a host name; undefined if it can. */
+export const passkeyHindrance = hindrance();
+export const canUsePasskeys = passkeyHindrance === undefined;
+
+function hindrance(): string | undefined {
+  const isNamed = !/^[\d.]+$|^\[/.test(window.location.hostname);
+  if (!window.isSecureContext) {
+    return isNamed
+      ? 'Passkeys need HTTPS, which this page does not have.'
+      : 'Passkeys need HTTPS and a host name; this page has neither.';
+  }
+  if (!isNamed) return 'Passkeys need a host name, and the address of this page has none.';
+  return browserSupportsWebAuthn() ? undefined : 'This browser does not support passkeys.';
+}
 
 type CreationOptions = Parameters<typeof startRegistration>[0]['optionsJSON'];
 type RequestOptions = Parameters<typeof startAuthentication>[0]['optionsJSON'];

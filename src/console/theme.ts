@@ -2,7 +2,7 @@
 const themes = ['system', 'light', 'dark'] as const;
 export type Theme = (typeof themes)[number];
 
-export const themeNames: Readonly<Record<Theme, string>> = { system: 'as the system', light: 'light', dark: 'dark' };
+export const themeNames: Readonly<Record<Theme, string>> = { system: 'System', light: 'Light', dark: 'Dark' };
 
 const keptAs = 'kms-theme';
 

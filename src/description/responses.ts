@@ -70,7 +70,7 @@ export function sharedResponses(schemas: Schemas): Readonly<Record<string, OpenA
     Unavailable: {
       description: 'the appliance is sealed, or cannot write right now',
       content: content([
-        'the appliance is sealed; the administrator has to unseal it',
+        'the appliance is sealed',
         'the disk is nearly full: 3 MB are free, writing needs 17 MB',
         'too many requests wait for the rest of their bodies; try again',
       ]),
@@ -210,7 +210,7 @@ function missingFlag(access: Access): Problem[] {
 }
 
 function whileSealed({ note }: DescribedEndpoint): Problem[] {
-  return note.whileSealed ? [] : [{ message: 'the appliance is sealed; the administrator has to unseal it' }];
+  return note.whileSealed ? [] : [{ message: 'the appliance is sealed' }];
 }
 
 function refusal(

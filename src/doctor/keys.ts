@@ -55,7 +55,13 @@ async function examineKeyFile(place: string, data: string, slots: readonly Slot[
     find('warning', 'key-inside-data', place, message, 'move it elsewhere, and name it with --key-file');
   } else if (info.dev === (await stat(data)).dev) {
     const message = 'it is on the same file system as the data: a copy of the disk has both';
-    find('advice', 'key-beside-data', place, message, "keep it on another one, with systemd, or in people's heads");
+    find(
+      'advice',
+      'key-beside-data',
+      place,
+      message,
+      'keep it on another disk, as a systemd credential, or use a passphrase or shares',
+    );
   }
   return true;
 }

@@ -200,7 +200,7 @@ async function examineAges(
 async function examineBackup(noted: string | undefined, now: number, find: Find): Promise<void> {
   const how = '`kms serve --backup-to DIR` makes one each night and restores it on trial';
   if (noted === undefined) {
-    find('advice', 'no-backup', 'backups', 'the server itself has made and test-restored none yet', how);
+    find('advice', 'no-backup', 'backups', 'the server has not made and tested one yet', how);
     return;
   }
   const { file, madeAt } = readVerified(noted);

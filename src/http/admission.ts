@@ -42,7 +42,7 @@ export interface Admission {
   readonly refusal?: KmsError;
 }
 
-export const sealedError = new KmsError('sealed', 'the appliance is sealed; the administrator has to unseal it');
+export const sealedError = new KmsError('sealed', 'the appliance is sealed');
 export const noCredential = new KmsError('unauthenticated', 'expected the header Authorization: Bearer and an API key');
 export const unknownCredential = new KmsError(
   'unauthenticated',

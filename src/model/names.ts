@@ -51,9 +51,13 @@ export function checkRingName(name: string): string {
   return name.toLowerCase();
 }
 
+export function isAlias(name: string): boolean {
+  return aliasName.test(name);
+}
+
 /** Canonical form of an alias: lower case. Throws `invalid` if it is not allowed. */
 export function checkAlias(alias: string, field: string): string {
-  if (aliasName.test(alias)) return alias.toLowerCase();
+  if (isAlias(alias)) return alias.toLowerCase();
   throw invalidField(
     field,
     'expected a letter or digit, then at most 127 letters, digits, dots, underscores, hyphens or slashes',

@@ -67,7 +67,10 @@ export function refuseExposed(path: string, info: Owned, what: string, remedy: s
   // The group bits are then the list's mask and say nothing about a group.
   const isListed = info.uid !== me.uid && me.uid !== 0 && !me.groups.includes(info.gid);
   if (exposure === 'group' && isListed) return;
-  throw new KmsError('refused', `${path}: ${reached(exposure)}, and it holds ${what} (mode ${modeText(info.mode)})`, {
+  const who = exposure === 'group' ? 'its group' : 'other users';
+  const bits = exposure === 'group' ? info.mode >> 3 : info.mode;
+  const may = (bits & 4) !== 0 ? 'read' : (bits & 2) !== 0 ? 'write to' : 'reach';
+  throw new KmsError('refused', `${path}: ${who} can ${may} it, and it holds ${what} (mode ${modeText(info.mode)})`, {
     hint: `run: chmod 0600 ${path}; if anybody else may have read it, ${remedy}`,
   });
 }

@@ -67,7 +67,6 @@ export function missing(endpoint: Endpoint): readonly Refused[] {
     trimManagedKey: { minAvailableVersion: 1 },
     importManagedKey: { publicKey: 'x', isNewVersion: true },
     exportManagedKey: { plaintext: true },
-    importManagedKey: { isNewVersion: true, wrapped: 'AA==' },
     createApiKey: { accountId: 'x' },
     updateApiKey: { apikeyid: 'x', op: 'merge' },
     updateApiKeyBySecret: { key: 'x', op: 'merge' },

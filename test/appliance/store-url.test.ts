@@ -124,7 +124,7 @@ test('files that others can read, that are missing or hold something else are re
   assert.ok(first?.secureContext && first.secureContext === again?.secureContext, 'made once');
   const other = await sign({ names: ['kms'] });
   const wrong: [string, Parameters<typeof config>[1], RegExp][] = [
-    [`${url}${file('open.key', own.key, 0o644)}`, {}, /everybody on this machine can reach it/],
+    [`${url}${file('open.key', own.key, 0o644)}`, {}, /other users can read it/],
     [`${url}${file('other.key', other.key)}`, {}, /no private key that belongs/],
     [`${url}${join(base, 'none')}`, {}, /none: there is no such file/],
     [`postgres://kms@db/store?sslrootcert=${join(base, 'none')}`, {}, /none: there is no such file/],

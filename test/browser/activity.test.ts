@@ -90,6 +90,10 @@ test('everything about an API key: what was done to it and with it, in sentences
 test('searches are links, people are found by their names, and long ones are read page by page', async () => {
   for (let i = 0; i < 130; i++) await call('GET', `/auth/apikey/${program.keyid}`);
   const { page, troubles } = await visitAs(appliance, 'ada', '/console/activity');
+  const heights = await page
+    .locator('[data-quick] :is(a, button)')
+    .evaluateAll((chips) => chips.map((chip) => Math.round(chip.getBoundingClientRect().height)));
+  assert.equal(new Set(heights).size, 1, `chips of one height: ${heights}`);
   await page.getByRole('button', { name: 'Reads too' }).click();
   await page.waitForURL(/reads=yes/);
   await page.getByText('100 entries, and there are more.').waitFor();
@@ -109,6 +113,25 @@ test('searches are links, people are found by their names, and long ones are rea
   await goTo(page, '/console/activity?action=system.seal');
   await page.getByText('Nothing in the log matches these filters.').waitFor();
   assert.equal(await page.getByRole('button', { name: 'CSV' }).count(), 0, 'there is nothing to save');
+  assert.deepEqual(troubles, []);
+});
+
+test('a record says that what was granted failed, and why a login was refused', async () => {
+  assert.equal((await call('GET', '/auth/apikey/apik_00000000000000000000000000')).status, 404);
+  await appliance.addUser('carol', password, { flags: {} });
+  assert.equal(await appliance.login('carol', 'not-my-password'), 400);
+  const { page, troubles } = await visitAs(appliance, 'ada', '/console/about');
+  const { id } = (await call('GET', '/auth/users/carol')).body;
+  for (const [filters, texts] of [
+    [{ action: 'apikey.read', valid: true }, ['granted, but failed', '404: not found']],
+    [{ action: 'session.create', keyid: id, valid: false }, ['denied', '400: wrong password or passkey']],
+  ] as const) {
+    const { data } = (await call('POST', '/auth/search/activity', filters)).body;
+    const record = data.find(({ status }: { status: number }) => status >= 400);
+    await goTo(page, `/console/activity/${record.id}`);
+    for (const text of texts) await page.getByText(text, { exact: true }).waitFor();
+  }
+  await looksRight(page, 'activity-record-refused');
   assert.deepEqual(troubles, []);
 });
 

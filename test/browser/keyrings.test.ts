@@ -107,7 +107,7 @@ test('from the set-up link on, a keyring is made, rotated, set up, deleted and b
   assert.equal(await page.getByLabel('Age at which a key is replaced').inputValue(), '90d');
   await page.getByLabel('Age at which a key is replaced').fill('');
   await page.getByRole('button', { name: 'Save settings' }).click();
-  await page.getByText('any length of time', { exact: true }).waitFor();
+  await page.getByText('no limit', { exact: true }).waitFor();
   assert.equal((await appliance.call('GET', '/ks/config?ringname=payroll')).body.config.rotateAfter, null);
 
   await page.getByRole('button', { name: 'Delete…' }).click();
@@ -217,13 +217,18 @@ test('each key of a keyring says by whom and how often it was used, or since whe
   const keys = page.getByRole('table', { name: 'Keys of archive' });
   const old = keys.getByRole('row').filter({ hasText: key.id });
   await old
-    .getByText(/^Decrypted 3 times in the last 30 days, at last 20\d\d-\d\d-\d\d by API key Reader\.$/)
+    .getByText(/^Decrypted 3 times in the last 30 days, most recently on 20\d\d-\d\d-\d\d by API key Reader\.$/)
     .waitFor();
-  await old.getByText(/^Encrypted once in the last 30 days, at last 20/).waitFor();
+  await old.getByText(/^Encrypted once in the last 30 days, most recently on 20/).waitFor();
   await old.getByRole('link', { name: 'Reader' }).waitFor();
   const active = keys.getByRole('row').filter({ hasText: next.body.key.id });
-  await active.getByText(/^Nothing was decrypted with this key since 20\d\d-\d\d-\d\d\.$/).waitFor();
-  await active.getByText(/^Nothing was encrypted with this key since 20/).waitFor();
+  assert.deepEqual(
+    await keys.locator('tbody th code').allTextContents(),
+    [next.body.key.id, key.id],
+    'the active key comes first',
+  );
+  await active.getByText(/^Nothing has been decrypted with this key since 20\d\d-\d\d-\d\d\.$/).waitFor();
+  await active.getByText(/^Nothing has been encrypted with this key since 20/).waitFor();
   assert.deepEqual(troubles, []);
 });
 
@@ -250,6 +255,24 @@ test('a keyring that an API key uses says so, and is not deleted', async () => {
   await appliance.call('PUT', '/auth/apikeyid', { op: 'merge', apikeyid: key.body.keyid, active: false });
   await page.getByRole('button', { name: 'Delete…' }).click();
   await page.getByLabel('Type ledger to confirm').waitFor();
+  assert.deepEqual(troubles, []);
+});
+
+test('of many API keys that use a keyring the first are shown, and the others once they are asked for', async () => {
+  await appliance.call('POST', '/ks/keyrings', { name: 'busy' });
+  const { data } = (await appliance.call('GET', '/auth/accounts')).body;
+  const flags = { 'keyring.busy.encrypt': true };
+  for (let i = 0; i < 12; i++) {
+    await appliance.call('POST', '/auth/apikey', { accountId: data[0].id, name: `busy-${i}`, flags });
+  }
+  const { page, troubles } = await visitAs(appliance, 'ada', '/console/keyrings/busy');
+  const users = page.getByRole('table', { name: 'API keys that may use busy' });
+  await page.getByText(/^10 of 1\d entries\.$/).waitFor();
+  assert.equal(await users.locator('tbody tr').count(), 10);
+  await page.getByRole('button', { name: 'Show more' }).click();
+  await page.getByText(/^1\d entries\.$/).waitFor();
+  assert.ok((await users.locator('tbody tr').count()) >= 12);
+  assert.equal(await page.getByRole('button', { name: 'Show more' }).count(), 0);
   assert.deepEqual(troubles, []);
 });
 

@@ -22,6 +22,15 @@ for (const colour of ['red', 'amber', 'green', 'blue', undefined] as const) {
     await page.getByRole('button', { name: 'Log out' }).click();
     await page.getByRole('heading', { name: 'Log in', level: 1 }).waitFor();
     assert.equal(await label.textContent(), text);
+    for (const width of [360, 1200]) {
+      await page.setViewportSize({ width, height: 800 });
+      const { gap, drop } = await page.locator('header').evaluate((header) => {
+        const [name, label] = [...header.children].map((child) => child.getBoundingClientRect());
+        if (!name || !label) throw new Error('the header has a name and a label');
+        return { gap: label.left - name.right, drop: Math.abs(label.top + label.bottom - name.top - name.bottom) / 2 };
+      });
+      assert.ok(gap >= 8 && drop < 1, `at ${width} px the label is ${gap} px beside the name and ${drop} px lower`);
+    }
     await looksRight(page, 'label-login');
     assert.deepEqual(troubles, []);
   });

@@ -8,14 +8,16 @@ import { looksRight } from './looks-right.ts';
 const appliance = await servedAppliance();
 const { call } = appliance;
 await appliance.addUser('ada', password, { flags: { '*': true } });
-await appliance.addUser('bob', password, { flags: { 'user.read': true, 'keyring.list': true } });
+await appliance.addUser('olga', password, { flags: { 'user.read': true, 'keyring.list': true } });
 const { data: accounts } = (await call('GET', '/auth/accounts')).body;
-for (const name of ['payroll', 'ledger', 'a'.repeat(128)]) await call('POST', '/ks/keyrings', { name });
-await call('POST', '/managed-keys', { name: 'Vault' });
+for (const name of ['payroll', 'customer-records-2026', 'a'.repeat(128)]) await call('POST', '/ks/keyrings', { name });
+await call('POST', '/ks/keyrings', { name: 'b'.repeat(128), offlineDecrypt: true });
+await call('POST', '/managed-keys', { name: 'vault-unseal-europe', derived: true });
 const flags = { 'keyring.payroll.encrypt': true, 'keyring.payroll.decrypt': true, 'asset.read': true };
 for (let i = 0; i < 12; i++) {
-  const expiresAt = i === 7 ? Date.now() + 5 * 86_400_000 : null;
-  await call('POST', '/auth/apikey', { accountId: accounts[0].id, name: `batch-${i}`, flags, expiresAt });
+  const expiresAt = i % 2 === 1 ? Date.now() + 400 * 86_400_000 : null;
+  const name = i === 7 ? 'a'.repeat(128) : `worker-${i} nightly batch`;
+  await call('POST', '/auth/apikey', { accountId: accounts[0].id, name, flags, expiresAt });
 }
 
 const everyLook = (['light', 'dark'] as const).flatMap((scheme) =>
@@ -34,17 +36,59 @@ test('lists look right at every width, and a row is one line where there is room
     await page.goto(appliance.url + path);
     await page.getByText(/entr(y|ies)\.$/).waitFor();
     await looksRight(page, `lists-${name}`, everyLook);
-    for (const width of [820, 1280]) {
+    for (const width of [820, 900, 1100, 1280, 1500]) {
       await page.setViewportSize({ width, height: 800 });
       const heights = await page
         .locator('tbody tr')
         .evaluateAll((rows) => rows.map((row) => row.getBoundingClientRect().height));
       assert.ok(Math.max(...heights) < 45, `${name} at ${width} px: ${Math.max(...heights)}`);
+      const { wider, cut, silent } = await page.locator('[data-list]').evaluate(fits);
+      assert.ok(wider <= 0, `${name} at ${width} px: the table is ${wider} px too wide`);
+      assert.deepEqual(
+        cut.filter((text) => !/^(?:a{128}|b{128})$/.test(text)),
+        [],
+        `${name} at ${width} px`,
+      );
+      assert.deepEqual(silent, [], `${name} at ${width} px: what is cut is in a title`);
       const tops = await page
         .locator('[data-finder] > :is(input, fieldset)')
         .evaluateAll((all) => all.map((each) => Math.round(each.getBoundingClientRect().top)));
-      if (width === 1280) assert.ok(Math.max(...tops) - Math.min(...tops) < 20, `${name}: filters in one row`);
+      if (width >= 1280) assert.ok(Math.max(...tops) - Math.min(...tops) < 20, `${name}: filters in one row`);
+      const hints = await page.locator('[data-finder] > input').evaluateAll(cutHints);
+      assert.deepEqual(hints, [], `${name} at ${width} px: hints that are cut`);
     }
   }
   assert.deepEqual(troubles, []);
 });
+
+/** How far a table exceeds its place, what of it is cut but flags, and what is cut without a title. */
+function fits(list: Element) {
+  const cells = [...list.querySelectorAll('thead th, :is(tbody th, tbody td) > div > div')].filter(
+    (each) => each.scrollWidth > each.clientWidth,
+  );
+  const mayBeCut = ['Flags', 'Permissions', 'Id', 'Notes', 'Wrapping'];
+  const table = list.querySelector('table');
+  return {
+    wider: table ? table.scrollWidth - list.clientWidth : 0,
+    cut: cells
+      .filter((each) => !mayBeCut.includes(each.closest('td')?.dataset.title ?? ''))
+      .map((each) => each.textContent),
+    silent: cells.filter((each) => each.querySelector('[title]') === null).map((each) => each.textContent),
+  };
+}
+
+/** Hints of search boxes that do not fit, measured in a copy as text. */
+function cutHints(inputs: readonly Element[]): string[] {
+  return inputs
+    .filter((input) => input instanceof HTMLInputElement)
+    .filter((input) => {
+      const { font, paddingLeft, paddingRight } = getComputedStyle(input);
+      const pen = document.createElement('canvas').getContext('2d');
+      if (pen) pen.font = font;
+      // Browsers draw a mark for suggestions inside the box.
+      const mark = input.list ? 20 : 0;
+      const room = input.clientWidth - Number.parseFloat(paddingLeft) - Number.parseFloat(paddingRight) - mark;
+      return (pen?.measureText(input.placeholder).width ?? 0) > room;
+    })
+    .map(({ placeholder }) => placeholder);
+}

@@ -119,7 +119,7 @@ test('selected API keys are disabled after a question, which can be taken back; 
   await call('DELETE', `/auth/apikey/${keyOf(183).key}`);
   await page.getByRole('button', { name: 'Set expiry', exact: true }).click();
   await page.getByRole('dialog', { name: '1 API key could not be changed' }).waitFor();
-  await page.getByRole('listitem').filter({ hasText: 'batch-183: The service answered:' }).waitFor();
+  await page.getByRole('listitem').filter({ hasText: 'batch-183: There is no such API key.' }).waitFor();
   await page.getByRole('button', { name: 'Close' }).click();
   await page.getByLabel('Select batch-184').check();
   await page.getByRole('button', { name: 'Delete…' }).click();
@@ -172,7 +172,7 @@ test('the palette rotates, disables and changes colours; ? shows the keys', asyn
     await page.getByRole('combobox', { name: /page/ }).fill(typed);
     await page.getByRole('option', { name }).click();
   };
-  await choose('dark', 'Dark colours');
+  await choose('dark', 'Theme: Dark');
   // The option is clicked before the page has its new colours.
   const paperIs = (colour: string) =>
     page.waitForFunction((wanted) => getComputedStyle(document.body).backgroundColor === wanted, colour);
@@ -180,9 +180,9 @@ test('the palette rotates, disables and changes colours; ? shows the keys', asyn
   await page.reload();
   await page.getByRole('heading', { name: 'About', level: 1 }).waitFor();
   await paperIs('rgb(18, 23, 29)');
-  await choose('light', 'Light colours');
+  await choose('light', 'Theme: Light');
   await paperIs('rgb(246, 247, 249)');
-  await choose('colours as', 'Colours as the system');
+  await choose('theme: sys', 'Theme: System');
   const { activeKey } = (await call('GET', '/ks/keyrings/payroll')).body.ring;
   await choose('rotate payroll', 'Rotate keyring payroll…');
   await page.getByText(/^1\d\d active API keys may use it/).waitFor();

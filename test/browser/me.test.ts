@@ -27,6 +27,7 @@ test('somebody ends a session, then all others, and changes their password', asy
   await page.getByText('You are here').waitFor();
   const rows = page.getByRole('row').filter({ hasText: '127.0.0.1' });
   assert.equal(await rows.count(), 4);
+  for (const time of await rows.locator('time').allTextContents()) assert.match(time, /^\d{4}-\d\d-\d\d \d\d:\d\d$/);
   await looksRight(page, 'me');
   await rows
     .nth(1)

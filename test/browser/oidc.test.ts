@@ -44,7 +44,7 @@ test('a login that was not begun here, or that the provider refused, is told as 
   await page.getByText('The identity provider did not let you in.').waitFor();
   await page.evaluate(keep);
   await page.goto(`${appliance.url}/console/oidc?code=x&state=y`);
-  await page.getByText('The service answered: this login was not begun here, or is over: begin it again.').waitFor();
+  await page.getByText('This login was not begun here, or is over: begin it again.').waitFor();
   await page.getByRole('link', { name: 'Go to the login page' }).click();
   await page.getByRole('button', { name: 'Log in' }).waitFor();
   assert.deepEqual(troubles, []);

@@ -84,9 +84,9 @@ const states: readonly State[] = [
   },
   {
     name: 'keyring-delete',
-    path: '/console/keyrings/payroll',
+    path: '/console/keyrings/ledger-2026',
     go: pressed('Delete…'),
-    text: 'Type payroll to confirm',
+    text: 'Type ledger-2026 to confirm',
   },
   { name: 'keyring-unknown', path: '/console/keyrings/nowhere', text: 'Try again' },
   { name: 'asym', path: '/console/asym', text: 'New asymmetric keyring' },
@@ -241,6 +241,7 @@ test('on a phone flags are chips without commas, the rest on demand, and a date 
   const { page, troubles } = await visitAs(appliance, 'grace', '/console/apikeys');
   await page.setViewportSize({ width: 390, height: 800 });
   const summary = page.locator('[data-flag-summary]', { hasText: 'keyring.payroll.encrypt' });
+  await summary.waitFor();
   assert.deepEqual(await summary.locator('[data-chip]').allTextContents(), ['keyring.payroll.encrypt']);
   await summary.getByRole('button', { name: '+2 more flags' }).click();
   await summary.getByText('asset.read').waitFor();

@@ -52,6 +52,7 @@ test('the overview tells how the service is used and how it is', async () => {
     .filter({ hasText: /80\s*2$/ })
     .waitFor();
   await page.getByText('8 of 10').waitFor();
+  assert.equal(await page.getByRole('meter').count(), 1, 'keyrings that have longer to go are left out');
   await page.getByText('Unsealed and serving').waitFor();
   await page.getByText('None yet', { exact: true }).waitFor();
   await page.getByText('Healthy').waitFor();
@@ -198,10 +199,10 @@ test('activity is searched, by an address that can be kept, and followed live', 
   assert.equal(new Set(records).size, records.length, 'each record once');
   const readings = live.getByRole('listitem').filter({ hasText: /^.*ada read the activity log/s });
   assert.equal(await readings.count(), 0);
-  await page.getByLabel('Also show when I read the log').check();
+  await page.getByLabel('Include my own reading of this log').check();
   await page.waitForURL(/own=yes/);
   await readings.first().waitFor();
-  await page.getByLabel('Also show when I read the log').uncheck();
+  await page.getByLabel('Include my own reading of this log').uncheck();
 
   const hide = (hidden: boolean): Promise<void> =>
     page.evaluate((value) => {
@@ -237,7 +238,7 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   await page.getByRole('button', { name: 'Grant operations on a keyring' }).first().click();
   await page.getByLabel(/keyring\.<ringname>\.encrypt/).check();
   await page.getByRole('button', { name: 'Create the key' }).click();
-  await page.getByText("Flags: Type the keyring's name, or choose all keyrings.").waitFor();
+  await page.getByText('Flags: Type the keyring’s name, or choose all keyrings.').waitFor();
   await page.getByLabel('Name of the keyring').fill('Payroll');
   await page.locator('summary', { hasText: /^Other flags/ }).click();
   await page.getByRole('button', { name: 'Add a flag by name' }).click();
@@ -346,14 +347,14 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   await page.getByText('active', { exact: true }).waitFor();
 
   await page.getByRole('button', { name: 'Delete…' }).click();
-  const asking = page.getByRole('dialog', { name: 'Delete this API key?' });
-  await asking.getByText('was never used.').waitFor();
-  await page.getByLabel(`Type ${keyid} to confirm`).fill(program.keyid);
+  const asking = page.getByRole('dialog', { name: `Delete the API key ${name}?` });
+  await asking.getByText('It was never used.').waitFor();
+  await page.getByLabel(`Type ${name} to confirm`).fill(program.keyid);
   await page.getByRole('button', { name: 'Delete the key' }).click();
-  await page.getByText(`Type ${keyid} exactly as shown.`).waitFor();
+  await page.getByText(`Type ${name} exactly as shown.`).waitFor();
   assert.equal((await call('GET', `/auth/apikey/${keyid}`)).status, 200);
   await looksRight(page, 'apikey-delete');
-  await page.getByLabel(`Type ${keyid} to confirm`).fill(keyid);
+  await page.getByLabel(`Type ${name} to confirm`).fill(name);
   await page.getByRole('button', { name: 'Delete the key' }).click();
   await page.getByRole('heading', { name: 'API keys', level: 1 }).waitFor();
   assert.equal((await call('GET', `/auth/apikey/${keyid}`)).status, 404);
@@ -410,7 +411,7 @@ test('assets are searched, followed to their parents and children, and deleted b
   await page.getByText('3 entries.').waitFor();
   assert.equal((await call('GET', `/assets/${receipt}`)).status, 404);
   await goTo(page, `/console/assets/${receipt}`);
-  await page.getByText('The service answered: there is no such asset.').waitFor();
+  await page.getByText('There is no such asset.').waitFor();
   await looksRight(page, 'asset-gone');
   assert.deepEqual(troubles, []);
 });

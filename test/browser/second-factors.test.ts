@@ -90,10 +90,19 @@ test('somebody logs in with a passkey, loses it, and comes back by a recovery co
   assert.deepEqual(troubles, []);
 });
 
+test('what a page lacks for passkeys is said', async () => {
+  await appliance.addUser('edith', password);
+  const { page, troubles } = await visitAs(appliance, 'edith', '/console/about');
+  await page.addInitScript(() => Object.defineProperty(window, 'isSecureContext', { value: false }));
+  await page.goto(`${appliance.url}/console/me`);
+  await page.getByText('Passkeys need HTTPS and a host name; this page has neither.').waitFor();
+  assert.deepEqual(troubles, []);
+});
+
 test('somebody adds an app by its secret, logs in with a code, and makes new recovery codes', async () => {
   await appliance.addUser('grace', password);
   const { page, troubles } = await visitAs(appliance, 'grace', '/console/me');
-  await page.getByText('Passkeys need a page with HTTPS').waitFor();
+  await page.getByText('Passkeys need a host name, and the address of this page has none.').waitFor();
   assert.equal(await page.getByRole('button', { name: 'Add a passkey' }).count(), 0);
   await page.getByRole('button', { name: 'Add an app' }).click();
   await page.getByLabel('What you call it').fill('my phone');

@@ -318,3 +318,52 @@ test('each tenant has a chain and a key of its own', async () => {
   assert.notEqual(mine.publicKey, theirs.publicKey);
   assert.match((await d.kms('activity verify --tenant blue')).stdout, /^verified: 2 records of the tenant blue/);
 });
+
+test('an act that was granted and failed says so in the list, and with one record', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  await d.json('keyring create payroll --json');
+  await d.json('apikey create --account admin --flag keyring.payroll.encrypt --json');
+  assert.equal((await d.kms('keyring delete payroll --yes')).code, 1);
+  await d.kms('keyring show nobody');
+  const { stdout } = await d.kms('activity search', { tty: { stdout: true, columns: 80 }, env: { NO_COLOR: '1' } });
+  assert.match(stdout, /granted, failed \(4\d\d\) +keyring\.delete +payroll/);
+  assert.match(stdout, /granted, failed \(404\) +keyring\.read +nobody/);
+  assert.match(stdout, /granted {2,}keyring\.create +payroll/);
+  const [{ id } = { id: '' }] = (
+    await d.json<{ data: { id: string }[] }>('activity search --action keyring.delete --json')
+  ).data;
+  assert.match((await d.kms(['activity', 'show', id])).stdout, /^verdict +granted, failed \(4\d\d\)$/m);
+});
+
+test('times of one record are local on a terminal, and exact with --wide, with --json and elsewhere', async () => {
+  await using d = await withExport();
+  const [{ id } = { id: '' }] = (await d.json<{ data: { id: string }[] }>('activity search --json')).data;
+  const shown = async (tty: object, ...more: string[]): Promise<string> =>
+    (await d.kms(['activity', 'show', id, ...more], { tty })).stdout;
+  assert.match(await shown({ stdout: true }), /^time +\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \((just now|\d+ s ago)\)$/m);
+  for (const exact of [await shown({}), await shown({ stdout: true }, '--wide')]) {
+    assert.match(exact, /^time +\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/m);
+  }
+  // A head is read again with --since.
+  const { stdout } = await d.kms('activity head', { tty: { stdout: true } });
+  assert.match(stdout, /^signed at +\d{4}-\d\d-\d\dT/m);
+});
+
+test('at 80 columns a keyring with a long name is listed whole, and no line is wider', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  const name = 'payroll-of-the-whole-group-in-all-countries-and-regions-0123456';
+  await d.json(`keyring create ${name} --json`);
+  for (const columns of [80, 100]) {
+    const { stdout } = await d.kms('activity search', { tty: { stdout: true, columns }, env: { NO_COLOR: '1' } });
+    for (const line of stdout.split('\n')) assert.ok(line.length <= columns, line);
+    const titles = stdout.split('\n')[0] ?? '';
+    const [from, to] = [titles.indexOf('RING'), titles.indexOf('BY')];
+    const cells = stdout
+      .split('\n')
+      .slice(1)
+      .map((line) => line.slice(from, to).trim());
+    assert.ok(cells.join('').startsWith(name), stdout);
+  }
+});

@@ -353,7 +353,7 @@ test('a sealed appliance and one that has ended are told through the protocol', 
   const { recipient, identity } = await pair(d, 'payroll', data);
   const made = stanzasIn(await wrapped(d, [recipient]));
   assert.equal((await d.kms([...data, 'seal'])).code, 0);
-  assert.match(errorIn(await wrapped(d, [recipient]))[1], /\bsealed\b.*; unseal it/);
+  assert.match(errorIn(await wrapped(d, [recipient]))[1], /\bsealed\b.*; run `kms unseal`$/);
   assert.match(errorIn(await unwrapped(d, [identity], [made]))[1], /\bsealed\b/);
   await server.stop();
   await rm(d.path('own'), { recursive: true });

@@ -257,7 +257,7 @@ test('a file with a password in it is refused while others can read it', async (
       [code, stderr.replaceAll(file, 'FILE')],
       [
         1,
-        `kms: FILE: everybody on this machine can reach it, and it holds a password in ${name} (mode 0644); ` +
+        `kms: FILE: other users can read it, and it holds a password in ${name} (mode 0644); ` +
           'run: chmod 0600 FILE; if anybody else may have read it, change the password\n',
       ],
     );

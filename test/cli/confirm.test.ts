@@ -1,5 +1,6 @@
 // Every command that destroys something asks first, and every command that asks says so.
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
 import test from 'node:test';
 import type { GrammarCommand } from '../../src/cli/command.ts';
 import { grammar, leavesOf } from './grammar-tree.ts';
@@ -62,7 +63,7 @@ test('seal asks on a terminal and says what stops; without one it seals', async 
   const sealed = async (): Promise<unknown> => (await d.json<{ sealed: boolean }>('status --json')).sealed;
   const server = await serving(d);
   const deed =
-    /^This seals the appliance: encrypting, .* until somebody unseals it, which takes keyfile\. Go on\? \[y\/N\] /;
+    /^This seals the appliance: encrypting, .* until somebody unseals it, which takes the key file\. Go on\? \[y\/N\] /;
   const refused = await d.kms('seal', { tty, stdin: typed('n\n') });
   assert.deepEqual([refused.code, refused.stdout], [1, '']);
   assert.match(refused.stderr, deed);
@@ -85,25 +86,32 @@ test('seal asks on a terminal and says what stops; without one it seals', async 
 test('the question says at which appliance', async () => {
   await using d = await servedDesk();
   await d.kms(['profile', 'add', 'far', '--server', d.url], { stdin: d.appliance.root.key });
+  await writeFile(d.path('root'), d.appliance.root.key, { mode: 0o600 });
   const asked = async (...args: string[]): Promise<string> =>
-    (await d.kms(['asset', 'delete', 'a', ...args], { tty, stdin: typed('n\n') })).stderr;
-  const rest = 'this deletes the asset a for good: headers that carry it will no longer verify. Go on';
-  assert.ok((await asked('--profile', 'far')).startsWith(`At ${d.url} (profile far), ${rest}`));
-  assert.ok((await asked('--server', d.url)).startsWith(`At ${d.url}, ${rest}`));
-  assert.ok((await asked()).startsWith(`T${rest.slice(1)}`));
+    (await d.kms(['account', 'delete', 'work', ...args], { tty, stdin: typed('n\n') })).stderr;
+  await d.json('account create work --json');
+  const first = 'work has no API keys.\n';
+  const rest = 'this deletes the account work and its API keys for good. Go on';
+  assert.ok((await asked('--profile', 'far')).startsWith(`${first}At ${d.url} (profile far), ${rest}`));
+  assert.ok((await asked('--server', d.url, '--api-key-file', 'root')).startsWith(`${first}At ${d.url}, ${rest}`));
+  assert.ok((await asked()).startsWith(`${first}T${rest.slice(1)}`));
 });
 
 test('the question says on which appliance, by its label, which takes no record', async () => {
   await using d = await servedDesk({ label: { text: 'prod €', colour: 'red' } });
   const asked = async (...args: string[]): Promise<string> => (await d.kms(args, { tty, stdin: typed('n\n') })).stderr;
   const seen = d.appliance.activity;
+  await d.json('account create work --json');
+  await writeFile(d.path('root'), d.appliance.root.key, { mode: 0o600 });
   const before = (await seen()).length;
-  const rest = 'this deletes the asset a for good: headers that carry it will no longer verify. Go on? [y/N] ';
+  const first = 'work has no API keys.\n';
+  const rest = 'this deletes the account work and its API keys for good. Go on? [y/N] ';
   const not = 'kms: not confirmed; nothing was done\n';
-  assert.equal(await asked('asset', 'delete', 'a'), `On prod €, ${rest}${not}`);
-  const args = ['asset', 'delete', 'a', '--server', d.url];
-  assert.equal(await asked(...args), `On prod €, at ${d.url}, ${rest}${not}`);
-  assert.equal((await seen()).length, before, 'nothing is recorded');
+  assert.equal(await asked('account', 'delete', 'work'), `${first}On prod €, ${rest}${not}`);
+  const args = ['account', 'delete', 'work', '--server', d.url, '--api-key-file', 'root'];
+  assert.equal(await asked(...args), `${first}On prod €, at ${d.url}, ${rest}${not}`);
+  const actions = (await seen()).slice(0, -before).map(({ action }) => action);
+  assert.deepEqual([...new Set(actions)].sort(), ['account.read', 'apikey.read'], 'only the look at the account is');
   assert.match(await asked('profile', 'remove', 'x'), /^This removes the profile x /);
 });
 
@@ -147,4 +155,94 @@ test('what is missing or in use is told before the question', async () => {
       assert.deepEqual([code, stdout, stderr], [1, '', said]);
     }
   }
+});
+
+test('what does not exist is told before the question, whatever is deleted', async () => {
+  await using d = await servedDesk();
+  for (const line of [
+    'account delete nobody',
+    'apikey delete nothing',
+    'asset delete asset_01jz4b8m6q3v9x2c5d7f8g9h0k',
+    'key delete nothing',
+    'keyring delete nothing',
+    'tang delete nothing',
+    'user delete nobody',
+  ]) {
+    const { code, stdout, stderr } = await d.kms(line, { tty, stdin: typed('y\n') });
+    assert.deepEqual([code, stdout], [1, ''], line);
+    assert.match(stderr, /^kms: there is no [^\n]+\n$/, line);
+  }
+});
+
+test('the question says what goes with an account', async () => {
+  await using d = await servedDesk();
+  await d.json('account create work --json');
+  const asked = async (): Promise<string> =>
+    (await d.kms('account delete work', { tty, stdin: typed('n\n') })).stderr.split('\n')[0] ?? '';
+  assert.equal(await asked(), 'work has no API keys.');
+  const made: { keyid: string; key: string }[] = [];
+  const make = async (): Promise<void> => {
+    made.push(await d.json('apikey create --account work --flag account.read --json'));
+  };
+  await make();
+  assert.equal(await asked(), 'work has 1 API key, which is active, never used.');
+  await make();
+  assert.equal(await asked(), 'work has 2 API keys, all of them active, never used.');
+  const { args, env } = d.network(made[0]?.key);
+  assert.equal((await d.kms(['account', 'list', ...args], { env })).code, 0);
+  await d.kms(['apikey', 'revoke', made[1]?.keyid ?? '']);
+  assert.equal(await asked(), 'work has 2 API keys, 1 of them active, last used 2026-01-02.');
+  await d.kms(['apikey', 'revoke', made[0]?.keyid ?? '']);
+  assert.equal(await asked(), 'work has 2 API keys, none of them active, last used 2026-01-02.');
+});
+
+test('the question says what an asset holds, and what was recovered with a Tang key pair', async () => {
+  await using d = await servedDesk();
+  await d.json('keyring create payroll --json');
+  const encrypted = await d.kms(['encrypt', '--ring', 'payroll', '--asset-data', '{"case":17}', '-o', 'out', '-'], {
+    stdin: 'text',
+  });
+  assert.equal(encrypted.code, 0, encrypted.stderr);
+  const [asset] = (await d.json<{ data: { id: string }[] }>('asset search --json')).data;
+  const { stderr } = await d.kms(['asset', 'delete', asset?.id ?? ''], { tty, stdin: typed('n\n') });
+  assert.match(stderr, /^The asset was made 2026-01-02; its data: \{"case":17\}\nThis deletes the asset /);
+
+  await d.kms('tang rotate');
+  const { pair } = await d.json<{ pair: { thumbprint: string } }>('tang show --json');
+  const advertised = await d.kms(['tang', 'delete', pair.thumbprint], { tty, stdin: typed('n\n') });
+  assert.equal(
+    advertised.stderr,
+    `kms: ${pair.thumbprint} cannot be deleted: it is the pair that is advertised; run \`kms tang rotate\` first\n`,
+  );
+  await d.kms('tang rotate');
+  const earlier = await d.kms(['tang', 'delete', pair.thumbprint], { tty, stdin: typed('n\n') });
+  assert.match(earlier.stderr, /^Nothing was ever recovered with this pair\.\nThis deletes the Tang key pair /);
+});
+
+test('a managed key whose deletion is not allowed is told before the question', async () => {
+  await using d = await servedDesk();
+  await d.json('key create orders --json');
+  const asked = () => d.kms('key delete orders', { tty, stdin: typed('n\n') });
+  assert.equal(
+    (await asked()).stderr,
+    'kms: orders cannot be deleted: its deletion is not allowed; ' +
+      'allow it with `kms key config orders --deletion-allowed true`\n',
+  );
+  assert.equal((await d.kms('key config orders --deletion-allowed true')).code, 0);
+  assert.match((await asked()).stderr, /^This deletes the managed key orders: /);
+});
+
+test('the deletion of a tenant says what goes with it, and first whether there is one', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  await d.json('tenant create second --host second.example --json');
+  await d.json('keyring create payroll --tenant second --json');
+  await d.json('keyring create orders --tenant second --json');
+  const asked = async (name: string): Promise<string> =>
+    (await d.kms(['tenant', 'delete', name], { tty, stdin: typed('n\n') })).stderr;
+  assert.match(
+    await asked('second'),
+    /^With it go 2 keyrings, 1 account and 1 API key\.\nThis deletes the tenant second: /,
+  );
+  assert.match(await asked('third'), /^kms: there is no [^\n]+\n$/);
 });

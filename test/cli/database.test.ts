@@ -184,7 +184,7 @@ if (!programs) {
     assert.match(listed.stderr, /there is a password in it, and every list of processes shows it/);
     const open = ['status', '--data', 'first', '--store', urlOf('wrong'), '--store-password-file', d.path('password')];
     const exposed = await d.kms(open);
-    assert.match(exposed.stderr, /everybody on this machine can reach it, and it holds a password/);
+    assert.match(exposed.stderr, /other users can read it, and it holds a password/);
     for (const { stderr, stdout } of [listed, exposed]) assert.doesNotMatch(stderr + stdout, /planted/);
     assert.ok((await readFile(d.path('first', 'kms.node'), 'utf8')).includes('"node"'));
   });

@@ -114,7 +114,26 @@ test('on a terminal help fits its width, with titles in bold unless NO_COLOR is 
 
 const wrong: readonly (readonly [line: string, stderr: string])[] = [
   ['keyrng list', "kms: unknown command 'keyrng'; did you mean keyring?; see `kms --help`\n"],
-  ['help keyrng', "kms: unknown command 'keyrng'; did you mean keyring?; see `kms --help`\n"],
+  ['help keyrng', "kms: unknown command or guide 'keyrng'; did you mean keyring?; see `kms --help`\n"],
+  ['help tuor', "kms: unknown command or guide 'tuor'; did you mean tour?; see `kms --help`\n"],
+  ['help oprator', "kms: unknown command or guide 'oprator'; did you mean operator?; see `kms --help`\n"],
+  ['help tuor more', "kms: unknown command or guide 'tuor'; did you mean tour?; see `kms --help`\n"],
+  [
+    'ls',
+    "kms: unknown command 'ls'; did you mean one of keyring list, key list, tang list, account list, …?; see `kms --help`\n",
+  ],
+  [
+    'help ls',
+    "kms: unknown command or guide 'ls'; did you mean one of keyring list, key list, tang list, account list, …?; see `kms --help`\n",
+  ],
+  ['rekey', "kms: unknown command 'rekey'; did you mean tenant rekey?; see `kms --help`\n"],
+  ['transit list', "kms: unknown command 'transit'; did you mean key?; see `kms --help`\n"],
+  ['serve --port 80', "kms: unknown option '--port'; did you mean --listen?; see `kms serve --help`\n"],
+  ['keyring delete r --force', "kms: unknown option '--force'; did you mean --yes?; see `kms keyring delete --help`\n"],
+  [
+    'keyring list --token t',
+    "kms: unknown option '--token'; did you mean --api-key-file?; see `kms keyring list --help`\n",
+  ],
   ['help keyring nonsense', "kms: unknown command 'nonsense'; see `kms keyring --help`\n"],
   ['keyring creat x', "kms: unknown command 'creat'; did you mean create?; see `kms keyring --help`\n"],
   ['keyring list --jsn', "kms: unknown option '--jsn'; did you mean --json?; see `kms keyring list --help`\n"],
@@ -466,3 +485,22 @@ test('a server that does not answer is exit code 3', async () => {
 function pick({ code, stdout, stderr }: { code: number; stdout: string; stderr: string }): unknown[] {
   return [code, stdout, stderr];
 }
+
+test('a name that is taken is told with the name and the kind of thing that has it', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  for (const [line, noun] of [
+    ['keyring create payroll', 'a keyring'],
+    ['key create orders', 'a managed key'],
+    ['asym create letters', 'a keyring'],
+    ['account create billing', 'an account'],
+    ['tenant create second --host second.example', 'a tenant'],
+  ] as const) {
+    const more = line.startsWith('tenant') ? '' : ' --tenant default';
+    assert.equal((await d.kms(`${line}${more}`)).code, 0, line);
+    const name = line.split(' ')[2];
+    const keyFile = / (?:payroll|letters)/.test(line) ? ' --private-key-out other.key' : '';
+    const { code, stdout, stderr } = await d.kms(`${line}${more}${keyFile}`);
+    assert.deepEqual([code, stdout, stderr], [1, '', `kms: there is already ${noun} ${name}\n`]);
+  }
+});

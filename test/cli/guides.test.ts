@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import { test } from 'node:test';
-import { plainText } from '../../src/cli/guides.ts';
+import { plainText, targetsOf, topicsOf } from '../../src/cli/guides.ts';
 import { desk } from './kms.ts';
 
 const files = readdirSync(new URL('../../docs', import.meta.url)).filter((file) => file.endsWith('.md'));
@@ -30,6 +30,7 @@ test('kms help lists every guide behind the commands, and each name shows its gu
 test('a command comes before a guide of its name', async () => {
   await using d = await desk();
   assert.match((await d.kms('help backup')).stdout, /^Usage: kms backup /);
+  assert.match((await d.kms('help guide-backup')).stdout, /^BACKUPS/);
   assert.match((await d.kms('help backup.md')).stdout, /^BACKUPS/);
   assert.match((await d.kms('help guide-operator')).stdout, /^[A-Z' ]+\n/);
   assert.equal((await d.kms('help operator')).stdout, (await d.kms('help guide-operator')).stdout);
@@ -46,7 +47,7 @@ test('guides are searched by words', async () => {
 
 test('Markdown becomes plain lines', () => {
   const text = [
-    '# A *title*',
+    '# A *title* of `kms.seal`',
     '',
     'Words with a [link](x.md) and **weight**,',
     'in two lines.',
@@ -54,24 +55,114 @@ test('Markdown becomes plain lines', () => {
     '- one item that is too long for a line',
     '- `two`',
     '',
-    '| a | b |',
-    '|---|---|',
-    '| first | second \\| third |',
     '```console',
     '$ kms status   # a line of code that is not wrapped',
     '```',
   ].join('\n');
   assert.deepEqual(plainText(text, 30), [
-    'A *TITLE*',
+    'A TITLE OF `kms.seal`',
     '',
     'Words with a link and weight,',
     'in two lines.',
+    '',
     '- one item that is too long',
     '  for a line',
     '- `two`',
     '',
-    'a: b',
-    'first: second | third',
     '    $ kms status   # a line of code that is not wrapped',
   ]);
+});
+
+test('code keeps its lines, fenced or indented, in a list too', () => {
+  const text = [
+    'Type:',
+    '',
+    '    kms unseal          # asks for a share',
+    '',
+    '    kms unseal --key-file FILE',
+    '',
+    'Or:',
+    '',
+    '1. this',
+    '',
+    '   ```',
+    '   kms seal',
+    '   kms status',
+    '   ```',
+    '2. that',
+  ];
+  assert.deepEqual(plainText(text.join('\n'), 40), [
+    'Type:',
+    '',
+    '    kms unseal          # asks for a share',
+    '',
+    '    kms unseal --key-file FILE',
+    '',
+    'Or:',
+    '',
+    '1. this',
+    '',
+    '       kms seal',
+    '       kms status',
+    '2. that',
+  ]);
+});
+
+const tableText = [
+  '| | flag | when |',
+  '|---|---|---|',
+  '| status | `a \\| b` | once a minute; and at the start, whether or not anybody asked |',
+  '| encrypt | | each time |',
+].join('\n');
+
+test('a table has its columns side by side where the last one has room', () => {
+  assert.deepEqual(plainText(tableText, 60), [
+    '         flag     when',
+    '-------  -------  ------------------------------------------',
+    'status   `a | b`  once a minute; and at the start, whether',
+    '                  or not anybody asked',
+    'encrypt  -        each time',
+  ]);
+});
+
+test('a table without room for that has a paragraph for each row, with the titles', () => {
+  assert.deepEqual(plainText(tableText, 36), [
+    'status',
+    '  flag: `a | b`',
+    '  when: once a minute; and at the',
+    '    start, whether or not anybody',
+    '    asked',
+    '',
+    'encrypt',
+    '  flag: -',
+    '  when: each time',
+  ]);
+});
+
+test('a link to another guide names the command that shows it', () => {
+  const guides = ['backup', 'guide-operator', 'running'].map((name) => ({ name, title: name, text: '' }));
+  const targetName = targetsOf(guides, topicsOf(guides, ['backup']));
+  for (const [link, shown] of [
+    ['[running.md](running.md)', '`kms help running`'],
+    ['[a start](running.md#start)', 'a start (`kms help running`)'],
+    ['[backups](backup.md)', 'backups (`kms help guide-backup`)'],
+    ['[the guide](guide-operator.md)', 'the guide (`kms help operator`)'],
+    ['[below](#below)', 'below'],
+    ['[for developers](building.md)', 'for developers'],
+    ['[age](https://age.example)', 'age (https://age.example)'],
+    ['[age.example](https://age.example)', 'https://age.example'],
+    ['`[Account](x)`', '`[Account](x)`'],
+  ] as const) {
+    assert.deepEqual(plainText(link, 80, targetName), [shown], link);
+  }
+});
+
+test('at 80 columns only code and single long words are wider than the terminal', async () => {
+  await using d = await desk();
+  for (const name of files.filter((file) => !forDevelopers.includes(file))) {
+    const { stdout } = await d.kms(['help', name], { tty: { stdout: true, columns: 80 } });
+    for (const line of stdout.split('\n')) {
+      if (!line.startsWith('    ') && line.length > 80) assert.match(line, /^ *\S+$/, `${name}: ${line}`);
+    }
+  }
 });

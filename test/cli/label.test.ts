@@ -20,8 +20,9 @@ test('the label comes from where every setting comes from, and commands ask with
     await chmod(d.path('kms.yaml'), 0o600);
     const server = await serving(d, args, env);
     assert.deepEqual(await labelAt(server.url), label);
-    const { stderr } = await d.kms('asset delete a', { tty, stdin: 'n\n' });
-    assert.ok(stderr.startsWith(label ? `On ${label.text}, this deletes the asset a` : 'This deletes'), stderr);
+    const { stderr } = await d.kms('account delete admin', { tty, stdin: 'n\n' });
+    const question = label ? `On ${label.text}, this deletes the account admin` : 'This deletes';
+    assert.ok(stderr.startsWith(`admin has 1 API key, which is active, never used.\n${question}`), stderr);
     await server.stop();
   }
 });

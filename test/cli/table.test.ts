@@ -5,7 +5,7 @@ import test from 'node:test';
 import fc from 'fast-check';
 import { byteCount, progressLine } from '../../src/cli/streams.ts';
 import { pairs, table, tableWriter } from '../../src/cli/table.ts';
-import { inShort, shorten, visible, width } from '../../src/cli/text.ts';
+import { inShort, readableTime, shorten, visible, width } from '../../src/cli/text.ts';
 
 const columns = [
   { title: 'name', value: (row: { name: string }) => row.name },
@@ -79,12 +79,35 @@ test('a name that commands take is cut only where leaving out what is spare is n
     table([{ note: 'x'.repeat(12), count: 1 }], named.toSpliced(2, 1), { columns, colour: false });
   assert.equal(lines(100)[1], `payroll-of-the-whole-group  ${'x'.repeat(12)}  ${id}  2026-01-02T03:04:05.678Z`);
   assert.equal(lines(80)[1], `payroll-of-the-whole-group  ${'x'.repeat(12)}  ${id}`);
-  const long = { ...named[0], value: () => 'x'.repeat(70) };
-  assert.equal(
-    table([{ note: 'note', count: 1 }], [long, ...wideColumns], { columns: 80, colour: false })[1]?.slice(0, 72),
-    `${'x'.repeat(70)}  `,
-  );
   assert.equal(lines(60)[1], `payroll-of-t…  ${'x'.repeat(12)}  ${id}`);
+});
+
+test('on a terminal of the usual width a name without room goes on in the next line', () => {
+  const action = { title: 'action', value: () => 'keyring.delete', name: true } as const;
+  const ring = (name: string) => ({ title: 'ring', value: () => name, name: true, isRed: () => true }) as const;
+  const long = 'payroll-of-the-whole-group-in-all-of-its-countries';
+  const lines = (name: string, colour = false): string[] =>
+    table([{ note: 'x'.repeat(12), count: 1 }], [action, ring(name), ...wideColumns], { columns: 80, colour });
+  assert.deepEqual(lines(long), [
+    'ACTION        RING          NOTE          COUNT  ID',
+    `keyring.      payroll-of-   xxxxxxxxxxxx  1      ${id}`,
+    'delete        the-whole-',
+    '              group-in-',
+    '              all-of-its-',
+    '              countries',
+  ]);
+  for (const name of [long, 'x'.repeat(200), '日本'.repeat(40)]) {
+    const shown = lines(name);
+    for (const line of shown) assert.ok(width(line) <= 80, line);
+    assert.equal(
+      shown
+        .slice(1)
+        .map((line) => line.slice(14).split(/ {2,}/)[0])
+        .join(''),
+      name,
+    );
+    assert.equal(lines(name, true).filter((line) => line.includes('\x1b[31m')).length, shown.length - 1);
+  }
 });
 
 const now = Date.parse('2026-06-01T12:00:00Z');
@@ -109,6 +132,25 @@ for (const [time, text] of [
 ] as const) {
   test(`in short, "${time}" is "${text}"`, () => assert.equal(inShort(time, { now }), text));
 }
+
+test('a value that is a time is a local one with its age; others stay as they are', () => {
+  const local = (at: string): string => {
+    const date = new Date(at);
+    const two = (number: number): string => String(number).padStart(2, '0');
+    const day = `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`;
+    return `${day} ${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
+  };
+  for (const [at, distance] of [
+    ['2026-06-01T11:57:00.000Z', ' (3 min ago)'],
+    ['2026-06-01T12:30:00Z', ' (in 30 min)'],
+    ['2026-01-15T12:00:00.000Z', ''],
+  ] as const) {
+    assert.equal(readableTime(at, now), `${local(at)}${distance}`);
+  }
+  for (const text of ['never', '{"at":"2026-06-01T11:57:00.000Z"}', 'since 2026-06-01T11:57:00.000Z']) {
+    assert.equal(readableTime(text, now), text);
+  }
+});
 
 test('ids and times are in short where the style says so, and never cut', () => {
   const columns = [

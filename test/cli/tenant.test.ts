@@ -136,7 +136,7 @@ for (const [line, code, stderr] of [
   ...['tenant create System --host a.example', 'tenant update default --name system'].map(
     (line) => [line, 1, "kms: name: expected another: system is the appliance's own store\n"] as const,
   ),
-  ['tenant create default --host a.example', 1, 'kms: name: another tenant has this name\n'],
+  ['tenant create default --host a.example', 1, 'kms: there is already a tenant default\n'],
   [
     'tenant create blue --host http://a.example',
     1,

@@ -45,7 +45,10 @@ ada       Ada Lovelace  active  2026-01-02T03:04:05.678Z  ada@x.example  keyring
   assert.equal((await d.json<User>('user show ada --json')).email, 'a@x.example');
   assert.deepEqual((await d.kms('user update ada')).code, 2);
   assert.deepEqual((await d.kms('user update ada --clear-flags --flag x')).code, 2);
-  assert.match((await d.kms('user delete ada')).stderr, /^kms: this deletes the user ada for good, .*--yes/);
+  assert.match(
+    (await d.kms('user delete ada')).stderr,
+    /^kms: this deletes the user ada for good and ends the user's sessions, .*--yes/,
+  );
   assert.equal((await d.kms(`user delete ${user.id} --id --yes`)).stdout, 'the user ada is deleted\n');
   assert.equal((await d.kms('user show ada')).stderr, 'kms: there is no such user; check the name or id\n');
 });
@@ -73,24 +76,34 @@ test('whoever deletes a user is told first which API keys end with the user, and
   const keys = async (name: string): Promise<readonly string[]> =>
     (await d.json<{ keys: string[] }>(`user show ${name} --json`)).keys;
   const isActive = async (keyid: string) => (await d.json<{ active: boolean }>(`apikey show ${keyid} --json`)).active;
-  const question = (rest: string): string =>
-    `This deletes the user ada for good, ends the user's sessions and ${rest}. Go on? [y/N] `;
+  const question = (rest: string): string => `This deletes the user ada for good${rest}. Go on? [y/N] `;
+  const ends = question(" and ends the user's sessions");
   const ask = (line: string, answer: string) => d.kms(line, { tty, stdin: typed(answer) });
   const no = 'kms: not confirmed; nothing was done\n';
 
   const none = await ask('user delete ada', 'n\n');
-  assert.equal(none.stderr, `The user has no active API key.\n${question("disables the user's API keys")}${no}`);
+  assert.equal(none.stderr, `The user has no active API key.\n${ends}${no}`);
   const nightly = await keyOf('nightly', 'ada');
   const revoked = await keyOf('revoked', 'ada');
   await d.kms(`apikey revoke ${revoked}`);
-  const rows = `NAME     ID                               ACTIVE  FLAGS  LAST USED  EXPIRES\nnightly  ${nightly}  yes            never      never\n`;
+  const id = `apik_…${nightly.slice(-6)}`;
+  const rows = `NAME     ID            ACTIVE  FLAGS  LAST USED  EXPIRES\nnightly  ${id}  yes            never      never\n`;
   for (const line of ['user delete ada', `user delete ${(await d.json<User>('user show ada --json')).id} --id`]) {
     const { stderr } = await ask(line, 'n\n');
-    assert.ok(stderr.startsWith(`These API keys end with the user:\n${rows}This deletes the user `), stderr);
+    assert.ok(
+      stderr.startsWith(
+        `These API keys are disabled with the user:\n${rows}${ends}`.replace(
+          'the user ada',
+          line.replace('user delete', 'the user').replace(' --id', ''),
+        ),
+      ),
+      stderr,
+    );
   }
   const handing = await ask('user delete ada --hand-keys-to grace', 'n\n');
-  const deed = question("hands the user's API keys to grace");
+  const deed = question(", ends the user's sessions and hands the user's API keys to grace");
   assert.equal(handing.stderr, `These API keys go to grace:\n${rows}${deed}${no}`);
+  assert.doesNotMatch(handing.stderr, /only user/);
   assert.equal((await ask('user delete nobody', 'y\n')).stderr, 'kms: there is no such user; check the name or id\n');
 
   // Nothing is done if the heir can't be one.
@@ -113,7 +126,10 @@ test('whoever deletes a user is told first which API keys end with the user, and
   for (let i = 0; i < 22; i++) await keyOf(`key ${i}`, 'many');
   const { stderr } = await ask('user delete many', 'n\n');
   assert.equal(stderr.match(/^key \d+ +apik_/gm)?.length, 20);
-  assert.match(stderr, /\nand others\nThis deletes /);
+  assert.match(
+    stderr,
+    /\nand others\nmany is the only user: a new first one needs the link of `kms user set-up-link`\.\nThis deletes /,
+  );
 });
 
 for (const [line, stderr] of [

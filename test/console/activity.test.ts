@@ -21,7 +21,7 @@ import {
   withoutOwn,
   withPage,
 } from '../../src/console/activity/records.ts';
-import { outcomeOf, wordsOf } from '../../src/console/activity/words.ts';
+import { detailTexts, outcomeOf, statusText, wordsOf, wordsOfRecord } from '../../src/console/activity/words.ts';
 import { ownActions } from '../../src/model/actions.ts';
 
 function record(number: number): ActivityRecord {
@@ -204,6 +204,48 @@ test('what was done to a managed key is told as its record says, and old records
   );
   assert.deepEqual(wordsOf('transit.encrypt'), wordsOf('key.encrypt'));
   assert.equal(wordsOf('key.mac')?.past, 'made MACs with');
+});
+
+test('a status is told by its cause: what was wrong about a login or a password, and no more than is known', () => {
+  const refused = { ...record(1), status: 400, validAction: false, keyid: 'user_a' };
+  const login = { ...refused, action: 'session.create' };
+  for (const [of, text] of [
+    [login, 'wrong password or passkey'],
+    [{ ...login, keyid: 'apik_a' }, 'wrong secret'],
+    [{ ...login, props: { secondFactor: 'missing' } }, 'the password was right, the second factor was missing'],
+    [{ ...login, props: { secondFactor: 'wrong' } }, 'the password was right, the second factor was wrong'],
+    [{ ...refused, action: 'user.password' }, 'the current password was wrong'],
+    [{ ...refused, action: 'user.remove-second-factor' }, 'the current password or the code was wrong'],
+    [{ ...login, reporter: 'apik_b' }, 'the request was not valid'],
+    [{ ...login, validAction: true }, 'the request was not valid'],
+    [{ ...record(1), status: 400 }, 'the request was not valid'],
+    [{ ...record(1), status: 200 }, 'done'],
+    [{ ...record(1), status: 429 }, 'too many attempts: it had to wait'],
+    [{ ...record(1), status: 418 }, 'the request was refused'],
+    [{ ...record(1), status: 500 }, 'the service failed'],
+  ] as const) {
+    assert.equal(statusText(of), text);
+  }
+});
+
+test('a key that is disabled or enabled is said to be, and to have lost or gained no flags', () => {
+  const flags = ['keyring.payroll.encrypt'];
+  for (const [deed, texts] of [
+    [{ changed: ['active'], revoked: flags }, ['disabled']],
+    [{ changed: ['active', 'name'], granted: flags }, ['enabled', 'changed: name']],
+    [{ changed: ['active'] }, ['disabled or enabled']],
+    [{ changed: ['flags'], revoked: flags }, ['changed: flags', 'flags revoked: keyring.payroll.encrypt']],
+    [{ changed: ['a', 'b', 'c', 'd', 'e', 'f'] }, ['changed: a, b, c, d and 2 more']],
+    [{}, []],
+  ] as const) {
+    assert.deepEqual(detailTexts(deed), texts);
+  }
+});
+
+test('the first user sets themselves up; later ones are created', () => {
+  const made = (keyid: string) =>
+    wordsOfRecord({ ...record(1), keyid, action: 'user.create', props: { object: { type: 'user', id: 'user_a' } } });
+  assert.deepEqual([made('user_a')?.past, made('user_b')?.past], ['set up the first user', 'created']);
 });
 
 test('several searches become one list: each record once, the newest first, page by page', async () => {

@@ -56,7 +56,7 @@ test('what fails or is stopped leaves nothing', async () => {
 
 test('whose fault it is', () => {
   const answered = new KmsError('not-found', 'no such ring', { body: { message: 'no such ring' } });
-  assert.equal(fileErrorText(answered), 'The service answered: no such ring.');
+  assert.equal(fileErrorText(answered), 'No such ring.');
   const altered = new KmsError('corrupt', 'a part does not verify', { hint: 'get another copy' });
   assert.equal(
     fileErrorText(altered),

@@ -167,6 +167,11 @@ test('what flags let their holder do, in a sentence', () => {
     ].join(' '),
   );
   assert.equal(abilitiesText({ 'user.read': false, '<b>x</b>': false }), holder('do nothing here'));
+  assert.equal(abilitiesText({ '*': true }, true), 'You can do everything, now and later, and grant it to others.');
+  assert.equal(
+    abilitiesText({ 'apikey.create': true }, true),
+    'You can create API keys. Nothing else. You can grant others what you have yourself.',
+  );
 });
 
 test('sets of flags that allow different things are never told in the same words', () => {

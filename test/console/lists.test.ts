@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isExpiring } from '../../src/console/apikeys/key-change.ts';
-import { unknownRing } from '../../src/console/flags/draft.ts';
+import { otherWarning, unknownRing, unknownRings } from '../../src/console/flags/draft.ts';
 import { actionsFor, generalActions } from '../../src/console/palette-actions.ts';
 import type { PaletteEntry } from '../../src/console/palette-entries.ts';
 import {
@@ -119,12 +119,26 @@ test('an active key that ends within a month is expiring', () => {
 
 test('a keyring that does not exist is doubted, if the names are known', () => {
   const row = { resource: 'keyring', ring: ' Pay ', operations: [] };
-  assert.match(unknownRing(row, ['payroll']) ?? '', /no keyring called pay yet/);
-  assert.equal(unknownRing(row, ['pay']), undefined);
-  assert.equal(unknownRing(row, []), undefined);
-  assert.equal(unknownRing({ ...row, ring: '*' }, ['payroll']), undefined);
-  assert.equal(unknownRing({ ...row, ring: '' }, ['payroll']), undefined);
-  assert.equal(unknownRing({ ...row, resource: 'asym' }, ['payroll']), undefined);
+  const keyrings = (...names: string[]) => new Map([['keyring', names]]);
+  assert.equal(
+    unknownRing(row, keyrings('payroll')),
+    'There is no keyring called pay yet: these flags count once there is one.',
+  );
+  assert.match(unknownRing({ ...row, ring: 'payrol' }, keyrings('x', 'payroll')) ?? '', /Did you mean payroll\?$/);
+  assert.match(unknownRing(row, keyrings()) ?? '', /no keyring called pay yet/, 'there is none at all');
+  assert.equal(unknownRing(row, keyrings('pay')), undefined);
+  assert.equal(unknownRing(row, new Map()), undefined);
+  assert.equal(unknownRing({ ...row, ring: '*' }, keyrings('payroll')), undefined);
+  assert.equal(unknownRing({ ...row, ring: '' }, keyrings('payroll')), undefined);
+  assert.equal(unknownRing({ ...row, resource: 'asym' }, keyrings('payroll')), undefined);
+  const managed = new Map([['key', ['vault-unseal']]]);
+  const flag = { name: 'key.vault-unsea.sign', granted: true };
+  const text = 'There is no managed key called vault-unsea yet: these flags count once there is one.';
+  assert.equal(otherWarning(flag, managed), `${text} Did you mean vault-unseal?`);
+  assert.equal(otherWarning({ ...flag, name: 'key.vault-unseal.sign' }, managed), undefined);
+  assert.deepEqual(unknownRings({ 'keyring.pay.read': true, 'key.vault-unsea.sign': true, own: true }, managed), [
+    `${text} Did you mean vault-unseal?`,
+  ]);
 });
 
 test('the palette offers what its user may do, once its verb is typed', () => {

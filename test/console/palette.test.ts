@@ -2,12 +2,18 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { keptNames } from '../../src/console/kept-names.ts';
-import { entriesOf, foundEntries, type PaletteEntry, pageEntries } from '../../src/console/palette-entries.ts';
+import {
+  countLine,
+  entriesOf,
+  foundEntries,
+  type PaletteEntry,
+  pageEntries,
+} from '../../src/console/palette-entries.ts';
 import { parseFlags } from '../../src/model/flags.ts';
 
 const entry = (name: string, kind = 'Keyring', also = ''): PaletteEntry => ({ kind, name, also, page: 'keyring' });
 const namesFound = (entries: readonly PaletteEntry[], typed: string): string[] =>
-  foundEntries(entries, typed).map(({ name }) => name);
+  foundEntries(entries, typed).shown.map(({ name }) => name);
 
 test('what is called so comes first, then what begins so, then what has it', () => {
   const entries = [entry('old-pay'), entry('Payroll'), entry('ledger'), entry('pay'), entry('x', 'User', 'Pay Master')];
@@ -22,6 +28,13 @@ test('what is called so comes first, then what begins so, then what has it', () 
   const many = Array.from({ length: 5000 }, (_, index) => entry(`ring-${index}`));
   assert.equal(namesFound(many, 'ring').length, 50);
   assert.deepEqual(namesFound(many, 'ring-4999'), ['ring-4999']);
+  const line = (typed: string) => countLine(foundEntries(many, typed), false);
+  const keys = 'Choose with the arrow keys, open with Enter.';
+  assert.equal(line('ring'), `The first 50 of 5,000 places. Type more to find others. ${keys}`);
+  assert.equal(line('ring-498'), `11 places. ${keys}`);
+  assert.equal(line('ring-4999'), `1 place. ${keys}`);
+  assert.equal(line('lost'), 'Nothing that you may see has this name.');
+  assert.equal(countLine(foundEntries(many, 'lost'), true), 'Looking…');
 });
 
 test('pages are those that somebody may see something on', () => {
@@ -50,7 +63,7 @@ const known = {
 
 test('names of each kind become entries that lead to their pages', () => {
   const entries = entriesOf(known);
-  assert.deepEqual(foundEntries(entries, 'managed vault')[0], {
+  assert.deepEqual(foundEntries(entries, 'managed vault').shown[0], {
     kind: 'Managed key',
     name: 'Vault-1',
     about: 'custody server, aes256-gcm96',
@@ -59,7 +72,7 @@ test('names of each kind become entries that lead to their pages', () => {
     params: { name: 'vault-1' },
   });
   assert.deepEqual(namesFound(entries, 'apik_a').slice(0, 1), ['apik_a']);
-  assert.deepEqual(foundEntries(entries, 'ada l')[0], {
+  assert.deepEqual(foundEntries(entries, 'ada l').shown[0], {
     kind: 'User',
     name: 'ada',
     also: 'Ada L user_a',

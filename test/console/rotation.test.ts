@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createClient } from '../../src/client/client.ts';
-import { rotationsOf, shareOf } from '../../src/console/overview/counts.ts';
+import { nearRotation, rotationsOf, shareOf } from '../../src/console/overview/counts.ts';
 import { idTime } from '../../src/console/text.ts';
 import { type Appliance, testAppliance } from '../support/appliance.ts';
 
@@ -49,6 +49,15 @@ test('encrypts of the active key alone count, and the nearest ring comes first',
     ],
   );
   assert.deepEqual(rings.map(shareOf), [0.75, 0.02, 2 ** -32]);
+  const near = (now: number, rotateAfter?: number) =>
+    nearRotation(
+      rings.map((ring) => ({ ...ring, since: 0, rotateAfter: ring.ring === 'Far' ? rotateAfter : undefined })),
+      now,
+    ).map(({ ring }) => ring);
+  assert.deepEqual(near(0), ['near'], 'not those that were hardly used');
+  assert.deepEqual(near(49_000, 100), ['near']);
+  assert.deepEqual(near(60_000, 100), ['near', 'Far'], 'nor those that are young');
+  assert.deepEqual(near(90_000, 100), ['Far', 'near']);
 });
 
 test('rings that may not be read are left out, the others need no activity', async () => {

@@ -2,13 +2,16 @@
 
 import type { Account } from '../../api/accounts.ts';
 import type { Client } from '../../client/client.ts';
+import { items } from '../../client/pages.ts';
 import { KmsError } from '../../errors.ts';
 import { type CliOf, given } from '../command.ts';
-import { confirm } from '../confirm.ts';
+import { confirm, detailsFrom } from '../confirm.ts';
 import { withClient } from '../connect.ts';
 import type { account } from '../grammar/account.ts';
+import { nameTaken } from '../near-names.ts';
 import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
 import type { Column } from '../table.ts';
+import { agoText } from '../text.ts';
 
 function accountPairs(account: Account): readonly Pair[] {
   return [
@@ -31,7 +34,9 @@ const accountColumns: readonly Column<Account>[] = [
 export async function create(cli: CliOf<typeof account.create>): Promise<void> {
   const input = given({ uid: cli.get('<UID>'), notes: cli.get('--notes'), props: cli.get('--props') });
   await withClient(cli, async (client) => {
-    const account = await client.createAccount(input);
+    const account = await client.createAccount(input).catch((error) => {
+      throw nameTaken(error, input.uid);
+    });
     await printThing(cli, account, accountPairs(account));
   });
 }
@@ -64,12 +69,31 @@ export async function update(cli: CliOf<typeof account.update>): Promise<void> {
 
 export async function remove(cli: CliOf<typeof account.remove>): Promise<void> {
   const id = cli.get('<UID>');
-  await confirm(cli, `deletes the account ${id} and its API keys for good`);
+  const details = (): Promise<readonly string[]> =>
+    detailsFrom(cli, async (client) => {
+      const { uid } = await client.getAccount({ id, ...uidQuery(id) });
+      return [`${uid} has ${await keysOf(client, id)}.`];
+    });
+  await confirm(cli, `deletes the account ${id} and its API keys for good`, { details });
   await withClient(cli, async (client) => {
     const account = await client.deleteAccount({ id, ...uidQuery(id) });
     if (cli.json) await printJson(cli, account);
     else await printLine(cli, `${account.uid} and its API keys are deleted`);
   });
+}
+
+/** The API keys that go with the account, in words. */
+async function keysOf(client: Client, id: string): Promise<string> {
+  let [count, active, lastUsedAt] = [0, 0, 0];
+  for await (const key of items(client.listAccountApiKeys, { accountId: id, ...uidQuery(id), limit: 1000 })) {
+    count++;
+    if (key.active && !(key.expiresAt !== null && key.expiresAt <= Date.now())) active++;
+    lastUsedAt = Math.max(lastUsedAt, key.lastUsedAt ?? 0);
+  }
+  if (count === 0) return 'no API keys';
+  const used = lastUsedAt === 0 ? 'never used' : `last used ${agoText(lastUsedAt)}`;
+  if (count === 1) return `1 API key, which is ${active === 1 ? 'active' : 'not active'}, ${used}`;
+  return `${count} API keys, ${active === count ? 'all' : active === 0 ? 'none' : active} of them active, ${used}`;
 }
 
 /** Whether the text has the form of an account's id. */

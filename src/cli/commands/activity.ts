@@ -126,15 +126,18 @@ function time({ createdAt }: Activity): string {
   return Number.isNaN(date.getTime()) ? String(createdAt) : date.toISOString();
 }
 
-function verdict({ validAction }: Activity): string {
-  return validAction ? 'granted' : 'denied';
+/** An act that was granted may still fail, by the state of what it is about. */
+function verdict({ validAction, status }: Activity): string {
+  if (!validAction) return 'denied';
+  return status < 400 ? 'granted' : `granted, failed (${status})`;
 }
 
 export async function head(cli: CliOf<typeof activity.head>): Promise<void> {
   await withClient(cli, async (client) => {
     const head = await client.getActivityHead(cli.get('--post-quantum') ? { postQuantum: true } : {});
     const pairs = Object.entries(headLabels).map(([label, field]): Pair => [label, head[field]]);
-    await printThing(cli, head, [...pairs, ['kept from', head.from]]);
+    // `--since` reads what is printed.
+    await printThing(cli, head, [...pairs, ['kept from', head.from]], 'exact');
   });
 }
 

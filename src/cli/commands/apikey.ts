@@ -16,7 +16,7 @@ import { say } from '../io.ts';
 import { type Pair, printJson, printLine, printList, printThing, showOnce } from '../output.ts';
 import { readSecret } from '../secrets.ts';
 import type { Column } from '../table.ts';
-import { inShort, visible } from '../text.ts';
+import { agoText, visible } from '../text.ts';
 import { accountIdOf, uidQuery } from './account.ts';
 
 export async function create(cli: CliOf<typeof apikey.create>): Promise<void> {
@@ -52,7 +52,10 @@ export async function create(cli: CliOf<typeof apikey.create>): Promise<void> {
       );
     }
     if (granted(key) === '') {
-      await say(cli.io, `the key has no permissions yet: kms apikey update ${key.keyid} --flag FLAG`);
+      await say(
+        cli.io,
+        `warning: the key has no permissions yet; give it some with \`kms apikey update ${key.keyid} --flag FLAG\``,
+      );
     }
     if (path === undefined) {
       await say(
@@ -171,7 +174,7 @@ export async function remove(cli: CliOf<typeof apikey.remove>): Promise<void> {
 }
 
 function lastUse(at: number | null): string {
-  return at === null ? 'never used' : `last used ${inShort(timeText(at), { now: Date.now() })}`;
+  return at === null ? 'never used' : `last used ${agoText(at)}`;
 }
 
 /** Letters of an id that a list on a terminal shows. */

@@ -198,7 +198,7 @@ async function sayWhere(cli: Cli, serving: Serving): Promise<void> {
 async function sayHowToSetUp(cli: Cli, url: string | undefined, isNew: boolean): Promise<void> {
   if (url === undefined) return;
   const text = isNew
-    ? `to make your user, open this link in a browser; it works until there is one:\n${url}`
+    ? `to create the first user, open this link in a browser (it works once):\n${url}`
     : 'there is no user yet: `kms user set-up-link` makes the link for the first one';
   await say(cli.io, text);
 }
@@ -249,8 +249,5 @@ async function printFirstKey(cli: Cli, made: MadeAppliance): Promise<void> {
   if (inFile) {
     await say(cli.io, `without ${keyFile} nobody can open the data again: keep a copy of it, apart from the data`);
   } else await say(cli.io, 'without what keeps the master key nobody can open the data again');
-  await say(
-    cli.io,
-    `this is the appliance ${applianceId}, with the master key ${fingerprint}: copies of it say the same`,
-  );
+  await say(cli.io, `appliance ${applianceId}, master key ${fingerprint} (backups and copies show the same ids)`);
 }

@@ -2,11 +2,12 @@
 
 import type { Asset } from '../../api/assets.ts';
 import { type CliOf, given } from '../command.ts';
-import { confirm } from '../confirm.ts';
+import { confirm, detailsFrom } from '../confirm.ts';
 import { withClient } from '../connect.ts';
 import type { asset } from '../grammar/asset.ts';
 import { type Pair, printJson, printLine, printList, printTable, printThing } from '../output.ts';
 import type { Column } from '../table.ts';
+import { agoText } from '../text.ts';
 import { accountIdOf } from './account.ts';
 
 export async function show(cli: CliOf<typeof asset.show>): Promise<void> {
@@ -52,7 +53,12 @@ export async function signingKeys(cli: CliOf<typeof asset.signingKeys>): Promise
 
 export async function remove(cli: CliOf<typeof asset.remove>): Promise<void> {
   const id = cli.get('<ID>');
-  await confirm(cli, `deletes the asset ${id} for good: headers that carry it will no longer verify`);
+  const details = (): Promise<readonly string[]> =>
+    detailsFrom(cli, async (client) => {
+      const { createdAt, data } = await client.getAsset({ id });
+      return [`The asset was made ${agoText(createdAt)}; its data: ${JSON.stringify(data)}`];
+    });
+  await confirm(cli, `deletes the asset ${id} for good: headers that carry it will no longer verify`, { details });
   await withClient(cli, async (client) => {
     const asset = await client.deleteAsset({ id });
     if (cli.json) await printJson(cli, asset);

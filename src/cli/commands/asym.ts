@@ -3,6 +3,7 @@
 import { type CliOf, given } from '../command.ts';
 import { withClient } from '../connect.ts';
 import type { asym } from '../grammar/asym.ts';
+import { nameTaken } from '../near-names.ts';
 import { printJson, printLine, printThing } from '../output.ts';
 import { checkedRingName, keepAndShow, reserveKeyPlace } from '../ring-key-file.ts';
 import { newRingPairs } from './keyring.ts';
@@ -14,7 +15,7 @@ export async function create(cli: CliOf<typeof asym.create>): Promise<void> {
     const place = await reserveKeyPlace(cli, appliance, 'asym', name);
     const answer = await client.createAsymKeyring(input).catch(async (error) => {
       await place.release();
-      throw error;
+      throw nameTaken(error, name);
     });
     const { ring, privateKey } = answer;
     const print = () => printThing(cli, answer, [...newRingPairs(ring), ['created', ring.createdAt]]);

@@ -260,15 +260,16 @@ export async function inspect(cli: CliOf<typeof files.inspect>): Promise<void> {
       ['file format', fileVersion],
       ['encrypted with', isRecipient ? 'the public key: the writer cannot open it' : 'the private key'],
       ...told.flatMap(ringPairs),
-      ['size', `${size} bytes (${byteCount(size)})`],
-      [
-        'content',
-        contentSize === undefined ? 'the file is cut or extended' : `${contentSize} bytes (${byteCount(contentSize)})`,
-      ],
+      ['size', exactBytes(size)],
+      ['content', contentSize === undefined ? 'the file is cut or extended' : exactBytes(contentSize)],
     ]);
   } finally {
     await input.close();
   }
+}
+
+function exactBytes(bytes: number): string {
+  return bytes < 1024 ? `${bytes} bytes` : `${bytes} bytes (${byteCount(bytes)})`;
 }
 
 interface ToldHeader extends Ring {

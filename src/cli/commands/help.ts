@@ -14,6 +14,7 @@ import { shells } from '../grammar/option-sets.ts';
 import { type Io, say, write } from '../io.ts';
 import { manualPage } from '../manual.ts';
 import { printJson, printLine, wholeList } from '../output.ts';
+import { commandNear } from '../suggestions.ts';
 import { visible } from '../text.ts';
 
 export async function help(cli: CliOf<typeof helping.help>): Promise<void> {
@@ -32,8 +33,10 @@ export async function help(cli: CliOf<typeof helping.help>): Promise<void> {
     return grammar.help();
   }
   const guide = words.length > 1 || commands.includes(word) ? undefined : await guideFor(word);
-  if (guide) await showGuide(cli, guide);
-  else words.reduce(below, grammar).help();
+  if (guide) return showGuide(cli, guide, commands);
+  const topics = commands.includes(word) ? [] : (await allGuides()).map(({ name }) => name.replace(/^guide-/, ''));
+  const [, ...rest] = words;
+  rest.reduce((command, name) => below(command, name), below(grammar, word, topics)).help();
 }
 
 async function allGuides(): Promise<readonly Guide[]> {
@@ -49,10 +52,12 @@ async function guideFor(word: string): Promise<Guide | undefined> {
 /** Wider lines are hard to read. */
 const widestText = 100;
 
-async function showGuide(cli: Cli, { text }: Guide): Promise<void> {
-  const { plainText } = await import('../guides.ts');
+async function showGuide(cli: Cli, { text }: Guide, commands: readonly string[]): Promise<void> {
+  const { plainText, targetsOf, topicsOf } = await import('../guides.ts');
+  const guides = await allGuides();
+  const targetName = targetsOf(guides, topicsOf(guides, commands));
   const room = Math.min(cli.io.stdout.columns || 80, widestText);
-  await write(cli.io.stdout, `${plainText(text, room).join('\n').trim()}\n`);
+  await write(cli.io.stdout, `${plainText(text, room, targetName).join('\n').trim()}\n`);
 }
 
 const mostFound = 20;
@@ -76,14 +81,13 @@ export async function version(cli: CliOf<typeof helping.version>): Promise<void>
   else await printLine(cli, programVersion);
 }
 
-function below(command: GrammarCommand, name: string): GrammarCommand {
+/** The command of that name; `topics` are further words that may have been meant. */
+function below(command: GrammarCommand, name: string, topics: readonly string[] = []): GrammarCommand {
   const found = command.subcommands.find((each) => each.name() === name || each.aliases().includes(name));
   if (found) return found;
-  const near = nearest(
-    name,
-    command.subcommands.map((each) => each.name()),
-  );
-  return command.error(`unknown command '${name}'${near === undefined ? '' : `; did you mean ${near}?`}`);
+  const near = commandNear(command, name, topics);
+  const kind = topics.length > 0 ? 'command or guide' : 'command';
+  return command.error(`unknown ${kind} '${name}'${near === undefined ? '' : `; did you mean ${near}?`}`);
 }
 
 export async function completion(cli: CliOf<typeof helping.completion>): Promise<void> {

@@ -10,6 +10,7 @@ import { withClient } from '../connect.ts';
 import type { key, newKey } from '../grammar/key.ts';
 import { write } from '../io.ts';
 import { dependentLines, useColumns, withNames } from '../key-dependents.ts';
+import { nameTaken } from '../near-names.ts';
 import { type Pair, printJson, printLine, printList, printTable, printThing } from '../output.ts';
 import { checkedRingName } from '../ring-key-file.ts';
 import type { Column } from '../table.ts';
@@ -29,7 +30,9 @@ export async function create(cli: CliOf<typeof key.create>): Promise<void> {
     deactivateAt: cli.get('--deactivate-at'),
   });
   await withClient(cli, async (client) => {
-    const answer = await client.createManagedKey(input);
+    const answer = await client.createManagedKey(input).catch((error) => {
+      throw nameTaken(error, name);
+    });
     await printThing(cli, answer, keyPairs(answer.key));
   });
 }

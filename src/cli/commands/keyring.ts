@@ -12,6 +12,7 @@ import { confirm, detailsFrom } from '../confirm.ts';
 import { withClient } from '../connect.ts';
 import { readPem } from '../files.ts';
 import type { keyring } from '../grammar/keyring.ts';
+import { nameTaken } from '../near-names.ts';
 import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
 import { checkedRingName, keepAndShow, reserveKeyPlace } from '../ring-key-file.ts';
 import type { Column } from '../table.ts';
@@ -39,7 +40,7 @@ export async function create(cli: CliOf<typeof keyring.create>): Promise<void> {
     const place = publicKey === undefined ? await reserveKeyPlace(cli, appliance, 'rings', name) : undefined;
     const answer = await client.createKeyring(input).catch(async (error) => {
       await place?.release();
-      throw error;
+      throw nameTaken(error, name);
     });
     const print = () => printThing(cli, answer, ringPairs(answer.ring));
     const { privateKey } = answer;

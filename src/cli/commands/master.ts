@@ -119,7 +119,7 @@ export async function recoveryKit(cli: CliOf<typeof kit.recoveryKit>): Promise<v
     const { sentSlot } = await import('../../appliance/master-handlers.ts');
     const { recoveryKitText } = await import('../../custody/new-custodian.ts');
     const status = await ask('applianceStatus');
-    if (status.sealed) throw new KmsError('sealed', 'the appliance is sealed; the administrator has to unseal it');
+    if (status.sealed) throw new KmsError('sealed', 'the appliance is sealed');
     const { applianceId } = status;
     const { custodian, recoveryCode = '' } = await newCustodian({ kind: 'recovery-kit' });
     const { id, kind, params } = custodian;

@@ -1,6 +1,6 @@
 // Seals a server, and unseals it with a passphrase, a key or a share. Typed secrets are not echoed.
 import type { SealStatus, UnsealStep } from '../../api/system.ts';
-import { typedStep } from '../../model/custodian-kinds.ts';
+import { type CustodianKind, typedStep } from '../../model/custodian-kinds.ts';
 import type { Cli, CliOf } from '../command.ts';
 import { confirmAtTerminal } from '../confirm.ts';
 import { ask, type Connection, isServed, localOf, sealStatus, withServer } from '../connect.ts';
@@ -27,9 +27,21 @@ export async function seal(cli: CliOf<typeof sealing.seal>): Promise<void> {
   await withServer(cli, act, { orNode: true });
 }
 
+/** Names of the things that open the appliance, by kind of custodian. */
+const keeperNames: ReadonlyMap<string, string> = new Map<CustodianKind, string>([
+  ['keyfile', 'the key file'],
+  ['passphrase', 'the passphrase'],
+  ['shares', 'enough shares'],
+  ['exec', 'the command that gives the key'],
+  ['env', 'the key in KMS_MASTER_KEY'],
+  ['credential', 'the systemd credential'],
+  ['recovery-kit', 'the recovery kit'],
+]);
+
 /** The deed in words: what stops, until when. */
 function whatStops(kinds: readonly string[]): string {
-  const how = kinds.length === 0 ? '' : `, which takes ${kinds.join(' or ')}`;
+  const how =
+    kinds.length === 0 ? '' : `, which takes ${kinds.map((kind) => keeperNames.get(kind) ?? kind).join(' or ')}`;
   return (
     'seals the appliance: encrypting, decrypting, logging in and the console stop for everybody, backups and streaming ' +
     `too, until somebody unseals it${how}`
@@ -101,7 +113,8 @@ async function stepsWanted(
   if (stdin.isTTY && stderr.isTTY) {
     const share = `share (${progress ?? 0} of ${threshold} given)`;
     const what = byHand.map((kind) => (kind === 'shares' ? share : 'passphrase')).join(' or ');
-    const text = await readSecret(cli, what === '' ? 'recovery code (nothing = look for the key again)' : what);
+    const otherwise = kinds.includes('keyfile') ? 'use the key file' : 'look for the key again';
+    const text = await readSecret(cli, what || `recovery code (or Enter to ${otherwise})`);
     return text === '' ? [{ retry: true }] : [typedStep(text)];
   }
   // Shares of several people may come together; a passphrase is one line.

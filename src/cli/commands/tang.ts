@@ -2,10 +2,11 @@
 import type { TangPair } from '../../api/tang.ts';
 import { KmsError } from '../../errors.ts';
 import type { Cli, CliOf } from '../command.ts';
-import { confirm } from '../confirm.ts';
+import { confirm, detailsFrom } from '../confirm.ts';
 import { withClient } from '../connect.ts';
 import type { tang } from '../grammar/tang.ts';
 import { type Pair, printJson, printLine, printTable, printThing } from '../output.ts';
+import { agoText } from '../text.ts';
 
 export async function list(cli: Cli): Promise<void> {
   await withClient(cli, async (client) => {
@@ -41,16 +42,37 @@ export async function rotate(cli: Cli): Promise<void> {
 
 export async function remove(cli: CliOf<typeof tang.remove>): Promise<void> {
   const thumbprint = cli.get('<THUMBPRINT>');
+  const details = (): Promise<readonly string[]> =>
+    detailsFrom(cli, async (client) => {
+      const { pairs } = await client.listTangPairs();
+      // Either thumbprint names a pair.
+      const pair = pairs.find((each) => each.thumbprint === thumbprint || each.exchange === thumbprint);
+      if (!pair) throw new KmsError('not-found', `there is no Tang key pair ${thumbprint}`, { hint: seeList });
+      if (pair.advertised) {
+        throw new KmsError('conflict', `${thumbprint} cannot be deleted: it is the pair that is advertised`, {
+          hint: 'run `kms tang rotate` first',
+        });
+      }
+      return [useOf(pair)];
+    });
   await confirm(
     cli,
     `deletes the Tang key pair ${thumbprint} for good: what is bound to it alone can never be unlocked through the appliance again`,
-    { name: thumbprint },
+    { name: thumbprint, details },
   );
   await withClient(cli, async (client) => {
     const answer = await client.deleteTangPair({ thumbprint });
     if (cli.json) await printJson(cli, answer);
     else await printLine(cli, `${answer.pair.thumbprint} is deleted`);
   });
+}
+
+const seeList = 'see `kms tang list`';
+
+function useOf({ recoveries, recoveredAt }: TangPair): string {
+  if (recoveredAt === undefined) return 'Nothing was ever recovered with this pair.';
+  const times = recoveries === 1 ? 'once' : `${recoveries} times`;
+  return `Something was recovered with this pair ${times}, last ${agoText(recoveredAt)}.`;
 }
 
 function pairLines(pair: TangPair): readonly Pair[] {

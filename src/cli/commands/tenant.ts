@@ -1,13 +1,16 @@
 // Tenant commands for the operator, on the appliance's machine.
 
+import type { OpenStatus } from '../../api/local/status.ts';
 import type { TenantAnswer } from '../../api/local/tenants.ts';
 import { KmsError } from '../../errors.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
-import { confirm } from '../confirm.ts';
+import { confirm, localDetails } from '../confirm.ts';
 import { withLocal } from '../connect.ts';
 import { chooseTenant } from '../default-tenants.ts';
+import { enumeration } from '../grammar/declaration.ts';
 import type { tenant } from '../grammar/tenant.ts';
 import { say } from '../io.ts';
+import { nameTaken } from '../near-names.ts';
 import { type Pair, printJson, printLine, printTable, printThing, showOnce } from '../output.ts';
 import type { Column } from '../table.ts';
 import { dataDirectory } from '../target.ts';
@@ -16,7 +19,11 @@ export async function create(cli: CliOf<typeof tenant.create>): Promise<void> {
   const name = cli.get('<NAME>');
   const typed = cli.get('--host');
   await withLocal(cli, async ({ ask }) => {
-    const { tenant, hosts, accountId, apiKey } = await ask('createTenant', { body: { name, hosts: typed } });
+    const { tenant, hosts, accountId, apiKey } = await ask('createTenant', { body: { name, hosts: typed } }).catch(
+      (error) => {
+        throw nameTaken(error, name);
+      },
+    );
     const shown = printThing(cli, { tenant, accountId, apiKey }, [
       ['tenant', tenant],
       ['hosts', hosts.join(' ')],
@@ -101,10 +108,18 @@ export async function limits(cli: CliOf<typeof tenant.limits>): Promise<void> {
 
 export async function remove(cli: CliOf<typeof tenant.remove>): Promise<void> {
   const name = cli.get('<NAME>');
+  const details = () =>
+    localDetails(cli, async ({ ask }) => {
+      const { id } = await ask('getTenant', { params: { name } });
+      const status = await ask('applianceStatus');
+      const tenant = status.sealed ? undefined : status.tenants.find((each) => each.id === id);
+      const contents = tenant ? contentsOf(tenant.counts) : [];
+      return contents.length > 0 ? [`With it go ${enumeration(contents)}.`] : [];
+    });
   await confirm(
     cli,
     `deletes the tenant ${name}: nobody can use it or its keys until it is restored, and after 30 days it is erased`,
-    { name, of: 'this machine' },
+    { name, of: 'this machine', details },
   );
   await withLocal(cli, async ({ ask }) => {
     const tenant = await ask('deleteTenant', { params: { name } });
@@ -114,6 +129,24 @@ export async function remove(cli: CliOf<typeof tenant.remove>): Promise<void> {
         cli,
         `${tenant.name} is deleted; until ${tenant.restorableUntil} \`kms tenant restore ${tenant.id}\` restores it`,
       );
+  });
+}
+
+type Counts = OpenStatus['tenants'][number]['counts'];
+
+const countNouns: readonly (readonly [keyof Counts, one: string, several: string])[] = [
+  ['keyrings', 'keyring', 'keyrings'],
+  ['managedKeys', 'managed key', 'managed keys'],
+  ['users', 'user', 'users'],
+  ['accounts', 'account', 'accounts'],
+  ['apikeys', 'API key', 'API keys'],
+  ['assets', 'asset', 'assets'],
+];
+
+function contentsOf(counts: Counts): string[] {
+  return countNouns.flatMap(([kind, one, several]) => {
+    const count = counts[kind];
+    return count === 0 ? [] : [`${count} ${count === 1 ? one : several}`];
   });
 }
 
@@ -194,7 +227,7 @@ function tenantPairs(tenant: TenantAnswer): readonly Pair[] {
     ['created', tenant.createdAt],
     ['updated', tenant.updatedAt],
     ['deleted', tenant.deletedAt],
-    ['restorable', tenant.restorableUntil && `until ${tenant.restorableUntil}`],
+    ['restorable until', tenant.restorableUntil],
   ];
 }
 

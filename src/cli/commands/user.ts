@@ -6,7 +6,7 @@ import type { Client } from '../../client/client.ts';
 import { items } from '../../client/pages.ts';
 import { KmsError } from '../../errors.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
-import { confirm } from '../confirm.ts';
+import { confirm, detailsFrom } from '../confirm.ts';
 import { localUrl, withClient, withLocal } from '../connect.ts';
 import type { newUser, user } from '../grammar/user.ts';
 import { say } from '../io.ts';
@@ -79,10 +79,11 @@ export async function update(cli: CliOf<typeof user.update>): Promise<void> {
 export async function remove(cli: CliOf<typeof user.remove>): Promise<void> {
   const username = cli.get('<USERNAME>');
   const heir = cli.get('--hand-keys-to');
-  const keys = heir === undefined ? "disables the user's API keys" : `hands the user's API keys to ${heir}`;
-  await confirm(cli, `deletes the user ${username} for good, ends the user's sessions and ${keys}`, {
-    details: () => keyLines(cli, heir),
-  });
+  const deed =
+    heir === undefined
+      ? `deletes the user ${username} for good and ends the user's sessions`
+      : `deletes the user ${username} for good, ends the user's sessions and hands the user's API keys to ${heir}`;
+  await confirm(cli, deed, { details: async () => [...(await keyLines(cli, heir)), ...(await onlyUserLines(cli))] });
   await withClient(cli, async (client) => {
     if (heir !== undefined) await handKeys(cli, client, heir);
     const answer = await client.deleteUser(cli.get('--id') ? { username, id: true } : { username });
@@ -106,12 +107,26 @@ async function keyLines(cli: CliOf<typeof user.remove>, heir: string | undefined
     if (!(error instanceof KmsError) || error.code === 'not-found') throw error;
     // Deleting the user does not need the permission to read keys. If the appliance does not answer, the deletion will
     // report it.
-    return error.code === 'forbidden' ? [`Which API keys the user has is not shown: ${error.message}.`] : [];
+    if (error.code !== 'forbidden') return [];
+    const what =
+      heir === undefined ? "The user's API keys are disabled, too; they are" : 'Which API keys the user has is';
+    return [`${what} not shown: ${error.message}.`];
   }
   if (keys.length === 0) return ['The user has no active API key.'];
-  const rows = table(keys.slice(0, mostShown), shownColumns, { columns: undefined, colour: false });
-  const title = heir === undefined ? 'These API keys end with the user:' : `These API keys go to ${heir}:`;
+  const style = { columns: undefined, colour: false, short: { now: Date.now() } };
+  const rows = table(keys.slice(0, mostShown), shownColumns, style);
+  const title = heir === undefined ? 'These API keys are disabled with the user:' : `These API keys go to ${heir}:`;
   return [title, ...rows, ...(keys.length > mostShown ? ['and others'] : [])];
+}
+
+/** A warning before the last user goes. */
+async function onlyUserLines(cli: CliOf<typeof user.remove>): Promise<readonly string[]> {
+  return detailsFrom(cli, async (client) => {
+    const { data, pagination } = await client.listUsers({ limit: 2 });
+    const [only] = data;
+    if (!only || data.length > 1 || pagination.hasMore) return [];
+    return [`${only.username} is the only user: a new first one needs the link of \`kms user set-up-link\`.`];
+  });
 }
 
 const shownColumns = apiKeyColumns.filter(({ title }) => !['account', 'created'].includes(title));

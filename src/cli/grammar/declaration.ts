@@ -125,7 +125,7 @@ export function alternatives(words: readonly string[]): string {
 
 /** Joins words like `a, b and c`. */
 export function enumeration(words: readonly string[]): string {
-  return `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
+  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} and ${words.at(-1)}`;
 }
 
 /** A required argument. */

@@ -30,8 +30,17 @@ const accountColumns: readonly Column<Account>[] = [
     ),
     sort: ({ uid }) => uid,
   },
-  { title: 'Notes', cell: ({ notes }) => <bdi data-beginning>{notes}</bdi>, sort: ({ notes }) => notes || null },
-  { title: 'Id', cell: ({ id }) => <code title={id}>{id}</code> },
+  {
+    title: 'Notes',
+    kind: 'long',
+    cell: ({ notes }) => (
+      <bdi data-beginning title={notes || undefined}>
+        {notes}
+      </bdi>
+    ),
+    sort: ({ notes }) => notes || null,
+  },
+  { title: 'Id', kind: 'long', cell: ({ id }) => <code title={id}>{id}</code> },
   { title: 'Created', cell: ({ createdAt }) => <Ago at={createdAt} />, sort: ({ createdAt }) => createdAt },
 ];
 
@@ -234,6 +243,7 @@ function List({ api, account }: AccountKeysProps) {
       columns={keyColumns}
       list={list}
       keyOf={({ keyid }) => keyid}
+      fold={10}
       empty={<p>This account has no API keys.</p>}
     />
   );

@@ -90,7 +90,7 @@ export function ActivityPage({ api, session, keeper, navigate, query }: PageProp
             checked={showsOwn}
             onChange={() => navigate(to(fields, { ...view, showsOwn: !showsOwn }), 'replace')}
           />{' '}
-          Also show when I read the log
+          Include my own reading of this log
         </label>
       )}
       {'problems' in result ? (

@@ -9,7 +9,7 @@ import { Facts, Json, Time } from '../parts/values.tsx';
 import { isAboutKey } from './key-words.ts';
 import { Actor, From, ringOf, subjectHref, ThingLink, Verdict } from './record-parts.tsx';
 import { type ActivityRecord, deedOfRecord } from './records.ts';
-import { statusText } from './words.ts';
+import { otherChanges, stateText, statusText } from './words.ts';
 
 export function ActivityRecordPage({ api, params }: PageProps) {
   const { id = '' } = params;
@@ -29,7 +29,7 @@ interface RecordProps {
 }
 
 function Record({ record, names }: RecordProps) {
-  const { id, keyid, createdAt, action, ringname, validAction, status, props, address, reporter } = record;
+  const { id, keyid, createdAt, action, ringname, status, props, address, reporter } = record;
   const { keyVersion, fromKeyVersion } = deedOfRecord(record);
   const { type: ringKind, href: ringHref } = ringOf(action, ringname);
   const ring = ringname === '' ? undefined : subjectHref({ type: ringKind, id: '', name: ringname });
@@ -51,8 +51,8 @@ function Record({ record, names }: RecordProps) {
             ],
             keyVersion !== undefined && ['Key version', keyVersion],
             fromKeyVersion !== undefined && ['Read with key version', fromKeyVersion],
-            ['Verdict', <Verdict key="verdict" granted={validAction} />],
-            ['Status', `${status}: ${statusText(status)}`],
+            ['Verdict', <Verdict key="verdict" record={record} />],
+            ['Status', `${status}: ${statusText(record)}`],
             reporter !== undefined && ['Reported by', <Actor key="reporter" keyid={reporter} names={names} />],
           ]}
         />
@@ -81,7 +81,10 @@ function Record({ record, names }: RecordProps) {
 
 /** The request's effect; nothing for reads and for refused requests. */
 function Done({ record, names }: RecordProps) {
-  const { object, objects = [], objectCount, changed = [], granted = [], revoked = [] } = deedOfRecord(record);
+  const deed = deedOfRecord(record);
+  const { object, objects = [], objectCount, granted = [], revoked = [] } = deed;
+  const changed = otherChanges(deed);
+  const state = stateText(deed);
   if (!object && objects.length === 0) return null;
   return (
     <section data-panel>
@@ -102,6 +105,7 @@ function Done({ record, names }: RecordProps) {
               )}
             </ul>,
           ],
+          state !== undefined && ['State', state],
           changed.length > 0 && ['Changed', <Texts key="changed" texts={changed} />],
           granted.length > 0 && ['Flags granted', <Texts key="granted" texts={granted} />],
           revoked.length > 0 && ['Flags revoked', <Texts key="revoked" texts={revoked} />],

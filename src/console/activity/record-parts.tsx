@@ -5,23 +5,45 @@ import { hrefTo } from '../navigation.ts';
 import { shortId } from '../text.ts';
 import { isAboutKey } from './key-words.ts';
 import { type ActivityRecord, isSubjectKind, type Names } from './records.ts';
+import { outcomeOf } from './words.ts';
 
-export function Verdict({ granted }: { readonly granted: boolean }) {
+/** Whether the request was allowed, and whether it succeeded. */
+export function Verdict({ record }: { readonly record: ActivityRecord }) {
+  const { tone, text } = verdicts[outcomeOf(record)];
   return (
-    <span data-tag data-tone={granted ? 'good' : 'bad'}>
-      {granted ? 'granted' : 'denied'}
+    <span data-tag data-tone={tone}>
+      {text}
     </span>
   );
 }
 
+const verdicts = {
+  done: { tone: 'good', text: 'granted' },
+  failed: { tone: 'warn', text: 'granted, but failed' },
+  denied: { tone: 'bad', text: 'denied' },
+} as const;
+
+const roles: ReadonlyMap<string, string> = new Map([
+  ['local', 'The administrator at the machine'],
+  ['network', 'Somebody on the network, without a credential'],
+  ['operator', 'An operator of the whole appliance'],
+]);
+
+interface ActorProps {
+  readonly keyid: string;
+  readonly names: Names;
+  /** Whether it stands inside a sentence. */
+  readonly isInside?: boolean;
+}
+
 /** The caller: an API key, a user, the administrator at the machine, an operator, or a client without a credential. */
-export function Actor({ keyid, names }: { readonly keyid: string; readonly names: Names }) {
-  if (keyid === 'local') return <span title="local">The administrator at the machine</span>;
-  if (keyid === 'network') return <span title="network">Somebody on the network, without a credential</span>;
-  if (keyid === 'operator') return <span title="operator">An operator of the whole appliance</span>;
+export function Actor({ keyid, names, isInside = false }: ActorProps) {
+  const cased = (text: string): string => (isInside ? `${text.slice(0, 1).toLowerCase()}${text.slice(1)}` : text);
+  const role = roles.get(keyid);
+  if (role !== undefined) return <span title={keyid}>{cased(role)}</span>;
   const [prefix] = keyid.split('_');
   const known = names.get(keyid);
-  const kind = prefix === 'apik' ? 'API key ' : prefix === 'user' ? 'User ' : '';
+  const kind = prefix === 'apik' ? 'API key ' : prefix === 'user' ? cased('User ') : '';
   const name =
     known === undefined ? (
       <code data-whole title={keyid}>

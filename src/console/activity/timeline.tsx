@@ -10,7 +10,7 @@ import { csv, jsonLines } from './export.ts';
 import { isAboutKey, keyDetailsOf, keyWordsOf } from './key-words.ts';
 import { Actor, From, ringOf, ThingLink, typeNames } from './record-parts.tsx';
 import { type ActivityRecord, alikeTogether, deedOfRecord, type Names, namesWith } from './records.ts';
-import { type Outcome, outcomeOf, statusText, wordsOf } from './words.ts';
+import { detailTexts, type Outcome, outcomeOf, statusText, wordsOfRecord } from './words.ts';
 
 interface RecordsProps {
   readonly list: List<ActivityRecord>;
@@ -99,9 +99,12 @@ interface EntryProps {
 function Entry({ records, names }: EntryProps) {
   const [record, ...others] = records;
   if (!record) return null;
-  const { id, createdAt, status, reporter } = record;
+  const { id, createdAt, reporter } = record;
   const outcome = outcomeOf(record);
-  const details = [...detailsOf(record).filter((detail) => detail !== 'changed: state'), ...keyDetailsOf(record)];
+  const details = [
+    ...detailTexts(deedOfRecord(record)).filter((detail) => detail !== 'changed: state'),
+    ...keyDetailsOf(record),
+  ];
   return (
     <li data-outcome={outcome}>
       <a href={hrefTo('activityRecord', { id })}>
@@ -117,7 +120,7 @@ function Entry({ records, names }: EntryProps) {
           )}
           {outcome === 'failed' && (
             <span data-tag data-tone="warn">
-              {statusText(status)}
+              {statusText(record)}
             </span>
           )}
           {others.length > 0 && <span data-tag>{countText(records.length)} times</span>}
@@ -129,7 +132,7 @@ function Entry({ records, names }: EntryProps) {
             </span>
           ) : (
             <span key="reporter">
-              reported by <Actor keyid={reporter} names={names} />
+              reported by <Actor keyid={reporter} names={names} isInside />
             </span>
           )}
           {details.map((detail) => (
@@ -174,7 +177,7 @@ interface DidProps extends SaidProps {
 /** A sentence's predicate, such as `deleted the user ada` or `tried to log in`. */
 function Did({ record, names, outcome }: DidProps) {
   const { action, reporter } = record;
-  const words = reporter === undefined ? (keyWordsOf(record) ?? wordsOf(action)) : undefined;
+  const words = reporter === undefined ? (keyWordsOf(record) ?? wordsOfRecord(record)) : undefined;
   if (!words) {
     return (
       <span>
@@ -225,22 +228,4 @@ function What({ record, names, none }: WhatProps): Child {
       </a>
     </span>
   );
-}
-
-const mostDetails = 4;
-
-/** Changes in words: the first few names of fields and flags. */
-function detailsOf(record: ActivityRecord): string[] {
-  const { changed = [], granted = [], revoked = [] } = deedOfRecord(record);
-  const lists: readonly (readonly [title: string, names: readonly string[]])[] = [
-    ['changed', changed],
-    ['flags granted', granted],
-    ['flags revoked', revoked],
-  ];
-  return lists
-    .filter(([, names]) => names.length > 0)
-    .map(([title, names]) => {
-      const rest = names.length - mostDetails;
-      return `${title}: ${names.slice(0, mostDetails).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
-    });
 }

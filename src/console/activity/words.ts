@@ -1,7 +1,9 @@
-// Wording of actions in the activity log: `encrypted with`, or `encrypt with` for attempts that did not succeed.
-// Actions of other programs have no wording and are shown as they are.
+// Wording of records of the activity log: their actions (`encrypted with`, or `encrypt with` for attempts that did not
+// succeed), their changes, and why a request failed. Actions of other programs have no wording: they are shown as they
+// are.
+import type { ActivityDetails } from '../../model/activity-details.ts';
 import { resourceNames } from '../text.ts';
-import type { ActivityRecord } from './records.ts';
+import { type ActivityRecord, deedOfRecord } from './records.ts';
 
 interface Words {
   /** Past tense of a completed action: `deleted`. */
@@ -79,6 +81,15 @@ const wholes: ReadonlyMap<string, readonly [past: string, base: string]> = new M
   }),
 );
 
+/** The wording of a record, as `wordsOf`. Only the first user is created by themselves. */
+export function wordsOfRecord(record: ActivityRecord): Words | undefined {
+  const { action, keyid } = record;
+  if (action === 'user.create' && deedOfRecord(record).object?.id === keyid) {
+    return { past: 'set up the first user', base: 'set up the first user', things: '' };
+  }
+  return wordsOf(action);
+}
+
 /** The wording of an action; undefined if it is not one of the appliance's own. */
 export function wordsOf(action: string): Words | undefined {
   const whole = wholes.get(action);
@@ -100,17 +111,78 @@ export function outcomeOf({ validAction, status }: Pick<ActivityRecord, 'validAc
   return status < 400 ? 'done' : 'failed';
 }
 
-export function statusText(status: number): string {
-  const texts: Readonly<Record<number, string>> = {
-    200: 'done',
-    304: 'nothing had changed',
-    400: 'the request was not valid',
-    401: 'the credential is disabled or has expired',
-    403: 'not allowed, or a limit is reached',
-    404: 'not found',
-    413: 'the request was too large',
-    422: 'an asset does not verify',
-    503: 'the service was unavailable',
-  };
-  return texts[status] ?? 'the service failed';
+const statusTexts: ReadonlyMap<number, string> = new Map([
+  [304, 'nothing had changed'],
+  [400, 'the request was not valid'],
+  [401, 'the credential is disabled or has expired'],
+  [403, 'not allowed, or a limit is reached'],
+  [404, 'not found'],
+  [405, 'the path does not take this method'],
+  [413, 'the request was too large'],
+  [415, 'the request was not JSON'],
+  [422, 'an asset does not verify'],
+  [429, 'too many attempts: it had to wait'],
+  [503, 'the service was unavailable'],
+]);
+
+/** Why the service answered with this status. A refused login or password change was a valid request. */
+export function statusText(record: ActivityRecord): string {
+  const { status, validAction, reporter } = record;
+  if (status === 400 && !validAction && reporter === undefined) {
+    const text = refusalText(record);
+    if (text !== undefined) return text;
+  }
+  const text = statusTexts.get(status);
+  if (text !== undefined) return text;
+  if (status < 400) return 'done';
+  return status < 500 ? 'the request was refused' : 'the service failed';
+}
+
+function refusalText({ action, keyid, props }: ActivityRecord): string | undefined {
+  if (action === 'session.create') {
+    // Software logs in with a role and its secret.
+    if (keyid.startsWith('apik_')) return 'wrong secret';
+    if (props.secondFactor === 'missing') return 'the password was right, the second factor was missing';
+    if (props.secondFactor === 'wrong') return 'the password was right, the second factor was wrong';
+    return 'wrong password or passkey';
+  }
+  if (action === 'user.password') return 'the current password was wrong';
+  return action.endsWith('-second-factor') || action === 'user.new-recovery-codes'
+    ? 'the current password or the code was wrong'
+    : undefined;
+}
+
+const mostDetails = 4;
+
+/** Changes in words: the first few names of fields and flags. */
+export function detailTexts(deed: ActivityDetails): string[] {
+  const state = stateText(deed);
+  const { granted = [], revoked = [] } = deed;
+  // Flags of a key that is disabled have no effect, but it keeps them.
+  const flags: readonly Names[] = [
+    ['flags granted', granted],
+    ['flags revoked', revoked],
+  ];
+  const lists: readonly Names[] = [['changed', otherChanges(deed)], ...(state === undefined ? flags : [])];
+  const texts = lists
+    .filter(([, names]) => names.length > 0)
+    .map(([title, names]) => {
+      const rest = names.length - mostDetails;
+      return `${title}: ${names.slice(0, mostDetails).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`;
+    });
+  return state === undefined ? texts : [state, ...texts];
+}
+
+type Names = readonly [title: string, names: readonly string[]];
+
+/** `disabled` or `enabled`, if that was done. Only the flags that had effect before or after tell which. */
+export function stateText({ changed = [], granted = [], revoked = [] }: ActivityDetails): string | undefined {
+  if (!changed.includes('active')) return undefined;
+  if (revoked.length > 0) return 'disabled';
+  return granted.length > 0 ? 'enabled' : 'disabled or enabled';
+}
+
+/** Names of the changed fields, without the one that `stateText` has words for. */
+export function otherChanges({ changed = [] }: ActivityDetails): string[] {
+  return changed.filter((name) => name !== 'active');
 }

@@ -11,7 +11,7 @@ import { EditPanel, type FormValues } from '../parts/form.tsx';
 import { ActionError, Loaded, toast } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { useAction, useAnswer, useState } from '../parts/state.ts';
-import { Copyable, Facts, Json, Moment, Time } from '../parts/values.tsx';
+import { Copyable, Facts, Json, Minute, Moment, Time } from '../parts/values.tsx';
 import { ChangeKey } from './change-key.tsx';
 import { disableKey, KeysUse } from './disable-key.tsx';
 import { KeyFields, keyIn, Maker, StateTag } from './key-fields.tsx';
@@ -170,7 +170,7 @@ function About({ apiKey, onSave }: AboutProps) {
               ['Created', <Time key="created" at={apiKey.createdAt} />],
               ['Created by', <Maker key="maker" id={apiKey.createdBy} names={names} />],
               ['Changed', <Time key="changed" at={apiKey.updatedAt} />],
-              ['Last used', <Moment key="used" at={apiKey.lastUsedAt} />],
+              ['Last used', <Minute key="used" at={apiKey.lastUsedAt} />],
               [
                 'Activity',
                 <a key="activity" href={hrefTo('activityAbout', { kind: 'apikey', id: keyid })}>
@@ -201,11 +201,13 @@ interface DeleteKeyProps {
 }
 
 /** Says when the key was last used, so that no program that still needs it is cut off unawares. */
-function DeleteKey({ api, apiKey: { keyid, name, lastUsedAt }, onClose, onDeleted }: DeleteKeyProps) {
+function DeleteKey({ api, apiKey, onClose, onDeleted }: DeleteKeyProps) {
+  const { keyid, name } = apiKey;
   return (
     <ConfirmByName
-      title="Delete this API key?"
-      name={keyid}
+      title={name === '' ? 'Delete this API key?' : `Delete the API key ${name}?`}
+      name={name.trim() === '' ? keyid : name.trim()}
+      id={keyid}
       action="Delete the key"
       busy="Deleting it…"
       onConfirm={async () => {
@@ -214,12 +216,8 @@ function DeleteKey({ api, apiKey: { keyid, name, lastUsedAt }, onClose, onDelete
       }}
       onClose={onClose}
     >
-      <p>
-        {name === '' ? 'The key' : <bdi>{name}</bdi>} {lastUsedAt === null ? 'was never used.' : 'was last used at '}
-        {lastUsedAt !== null && <Time at={lastUsedAt} />}
-        {lastUsedAt !== null && '.'} Programs that use it are refused at once, and it cannot be restored. If you are not
-        sure, disable it instead, which can be taken back.
-      </p>
+      <KeysUse keys={[apiKey]} />
+      <p>It cannot be restored. If you are not sure, disable it instead, which can be taken back.</p>
     </ConfirmByName>
   );
 }

@@ -144,7 +144,7 @@ function bulkActions(api: Client): readonly BulkAction<SafeApiKey>[] {
     {
       label: 'Set expiry…',
       needs: 'apikey.update',
-      title: (count) => `When shall ${count} expire?`,
+      title: (count) => `When should ${count} expire?`,
       about: () => null,
       fields: (
         <Field
@@ -237,34 +237,43 @@ function apiKeyColumns(uids: Names, names: Names): readonly Column<SafeApiKey>[]
     },
     {
       title: 'State',
-      kind: 'short',
       cell: (apiKey) => <StateTag apiKey={apiKey} />,
       sort: (key) => stateOf(key, Date.now()),
     },
     {
       title: 'Flags',
-      kind: 'wide',
+      kind: 'long',
       cell: ({ flags }) => <FlagSummary flags={flags} />,
       sort: ({ flags }) => Object.keys(flags).length,
     },
     {
       title: 'Account',
+      kind: 'long',
+      shownFrom: 'medium',
       cell: ({ references: { accountId } }) => (
-        <a href={hrefTo('account', { id: accountId })}>{uids.get(accountId) ?? <code data-any>{accountId}</code>}</a>
+        <a href={hrefTo('account', { id: accountId })} title={uids.get(accountId) ?? accountId}>
+          {uids.get(accountId) ?? <code data-any>{accountId}</code>}
+        </a>
       ),
       sort: ({ references: { accountId } }) => uids.get(accountId) ?? accountId,
     },
     { title: 'Expires', cell: ({ expiresAt }) => <Ago at={expiresAt} />, sort: ({ expiresAt }) => expiresAt },
-    { title: 'Last used', cell: ({ lastUsedAt }) => <Ago at={lastUsedAt} />, sort: ({ lastUsedAt }) => lastUsedAt },
+    {
+      title: 'Last used',
+      shownFrom: 'medium',
+      cell: ({ lastUsedAt }) => <Ago at={lastUsedAt} />,
+      sort: ({ lastUsedAt }) => lastUsedAt,
+    },
     {
       title: 'Created',
-      kind: 'extra',
+      shownFrom: 'wide',
       cell: ({ createdAt }) => <Ago at={createdAt} />,
       sort: ({ createdAt }) => createdAt,
     },
     {
       title: 'Created by',
-      cell: ({ createdBy }) => <Maker id={createdBy} names={names} />,
+      shownFrom: 'widest',
+      cell: ({ createdBy }) => <Maker id={createdBy} names={names} isShort />,
       sort: ({ createdBy }) => createdBy && (names.get(createdBy) ?? createdBy),
     },
   ];

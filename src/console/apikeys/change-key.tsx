@@ -7,7 +7,7 @@ import { type ChangeOp, changedObject } from '../../model/json.ts';
 import { FieldProblems } from '../error-text.ts';
 import { draftOf, draftProblems, flagsOf } from '../flags/draft.ts';
 import { FlagEditor } from '../flags/flag-editor.tsx';
-import { useRingNames } from '../known-names.ts';
+import { useNamesByResource } from '../known-names.ts';
 import { CancelButton } from '../parts/button.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Choice, Field, JsonField } from '../parts/fields.tsx';
@@ -28,7 +28,7 @@ interface ChangeKeyProps {
 export function ChangeKey({ api, apiKey, mine, onChanged, onClose }: ChangeKeyProps) {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => heading.current?.focus(), []);
-  const rings = useRingNames();
+  const names = useNamesByResource();
   const [operation, setOperation] = useState<ChangeOp>('replace');
   const [draft, setDraft] = useState(draftOf(apiKey.flags));
   const [removed, setRemoved] = useState<Removed>({ flags: [], props: [] });
@@ -99,7 +99,7 @@ export function ChangeKey({ api, apiKey, mine, onChanged, onClose }: ChangeKeyPr
           />
         ) : (
           <div key={operation}>
-            <FlagEditor draft={draft} onChange={setDraft} mine={mine} rings={rings} />
+            <FlagEditor draft={draft} onChange={setDraft} mine={mine} names={names} />
             <JsonField name="props" label="Properties" {...(operation === 'replace' && { value: apiKey.props })} />
           </div>
         )}

@@ -45,7 +45,7 @@ export function keyIn(values: FormValues) {
 /** A key by its name, or by its id if it has none. */
 export function KeyName({ apiKey: { keyid, name } }: { readonly apiKey: Pick<SafeApiKey, 'keyid' | 'name'> }) {
   return (
-    <a href={hrefTo('apikey', { id: keyid })} title={keyid}>
+    <a href={hrefTo('apikey', { id: keyid })} title={name === '' ? keyid : `${name} (${keyid})`}>
       {name === '' ? <code data-any>{keyid}</code> : <bdi>{name}</bdi>}
     </a>
   );
@@ -67,16 +67,20 @@ interface MakerProps {
   readonly id: string | null;
   /** Known names of users and API keys by their ids. */
   readonly names: ReadonlyMap<string, string>;
+  /** For tables. */
+  readonly isShort?: boolean;
 }
 
-export function Maker({ id, names }: MakerProps) {
+const machine = 'the administrator at the machine';
+
+export function Maker({ id, names, isShort = false }: MakerProps) {
   if (id === null) return <span data-quiet>not known</span>;
-  if (id === 'local') return <span>the administrator at the machine</span>;
+  if (id === 'local') return <span title={machine}>{isShort ? 'the administrator' : machine}</span>;
   const name = names.get(id);
   if (id.startsWith('apik_')) return <KeyName apiKey={{ keyid: id, name: name ?? '' }} />;
   if (name === undefined) return <code data-any>{id}</code>;
   return (
-    <a href={hrefTo('user', { username: name })}>
+    <a href={hrefTo('user', { username: name })} title={name}>
       <bdi>{name}</bdi>
     </a>
   );

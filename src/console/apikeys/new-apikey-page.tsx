@@ -1,11 +1,11 @@
 // NewApikeyPage creates an API key: its account, its permissions, and its secret, which is shown once.
-
+import { useRef } from 'hono/jsx/dom';
 import { parseFlags } from '../../model/flags.ts';
 import { isRingName } from '../../model/names.ts';
 import { FieldProblems } from '../error-text.ts';
-import { draftOf, draftProblems, flagsOf } from '../flags/draft.ts';
+import { draftOf, draftProblems, flagsOf, unknownRings } from '../flags/draft.ts';
 import { FlagEditor } from '../flags/flag-editor.tsx';
-import { useAccountUids, useRingNames } from '../known-names.ts';
+import { useAccountUids, useNamesByResource, useRingNames } from '../known-names.ts';
 import { baseUrl, hrefTo, useHold } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { Button } from '../parts/button.tsx';
@@ -29,6 +29,11 @@ interface Made {
 export function NewApikeyPage({ api, session, navigate, query }: PageProps) {
   const uids = useAccountUids();
   const rings = useRingNames();
+  const names = useNamesByResource();
+  // The only account is filled in once its name is known, unless something was typed before.
+  const account = useRef<string>(query.get('account'));
+  const isTyped = useRef(false);
+  if (!isTyped.current) account.current ??= onlyOf(uids);
   const [draft, setDraft] = useState(draftOf({}));
   const [made, setMade] = useState<Made | undefined>(undefined);
 
@@ -57,6 +62,7 @@ export function NewApikeyPage({ api, session, navigate, query }: PageProps) {
           keyid={made.keyid}
           secret={made.secret}
           flags={made.flags}
+          warnings={unknownRings(made.flags, names)}
           rings={[...draft.rings.filter(({ resource }) => resource === 'keyring').map(({ ring }) => ring), ...rings]}
           onDone={() => navigate(hrefTo('apikey', { id: made.keyid }), 'replace')}
         />
@@ -70,13 +76,16 @@ export function NewApikeyPage({ api, session, navigate, query }: PageProps) {
                 Its UID or its id. <a href={hrefTo('newAccount')}>Create a new account</a>
               </>
             }
-            value={query.get('account') ?? ''}
+            value={account.current ?? ''}
             proposals={[...uids.values()]}
+            onInput={() => {
+              isTyped.current = true;
+            }}
             isRequired
           />
           <KeyFields />
           <h2>What it may do</h2>
-          <FlagEditor draft={draft} onChange={setDraft} mine={session.flags} rings={rings} />
+          <FlagEditor draft={draft} onChange={setDraft} mine={session.flags} names={names} />
           <details>
             <summary>Properties</summary>
             <JsonField name="props" label="Properties" />
@@ -87,14 +96,21 @@ export function NewApikeyPage({ api, session, navigate, query }: PageProps) {
   );
 }
 
+/** The UID of the only account; null if there are more, or none is known. */
+function onlyOf(uids: ReadonlyMap<string, string>): string | null {
+  const [only = null] = uids.values();
+  return uids.size === 1 ? only : null;
+}
+
 interface SecretStepProps extends Made {
+  readonly warnings: readonly string[];
   /** Keyrings that it may be for, those that its flags name first. */
   readonly rings: readonly string[];
   readonly onDone: () => void;
 }
 
 /** Holds the page until the user confirms having saved the secret, which is never shown again. */
-function SecretStep({ keyid, secret, flags, rings, onDone }: SecretStepProps) {
+function SecretStep({ keyid, secret, flags, warnings, rings, onDone }: SecretStepProps) {
   const release = useHold();
   const keyFile = `${keyid}.key`;
   const { ring, use, snippets } = apikeySnippets({ baseUrl, keyFile }, parseFlags(flags), rings.filter(isRingName));
@@ -106,6 +122,11 @@ function SecretStep({ keyid, secret, flags, rings, onDone }: SecretStepProps) {
           Its id is <code>{keyid}</code>. This is its secret, shown only once: the service keeps only a hash of it. Give
           it only to the program that needs it.
         </p>
+        {warnings.map((warning) => (
+          <p key={warning} data-note data-tone="warn">
+            {warning}
+          </p>
+        ))}
         <Secret label="Secret of the API key" value={secret} fileName={keyFile} />
         <Button
           onClick={() => {

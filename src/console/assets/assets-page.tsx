@@ -53,10 +53,11 @@ const columns: readonly Column<Asset>[] = [
     ),
   },
   { title: 'Created', cell: ({ createdAt }) => <Ago at={createdAt} />, sort: ({ createdAt }) => createdAt },
-  { title: 'Data', kind: 'wide', cell: ({ data }) => <bdi title={JSON.stringify(data)}>{excerpt(data)}</bdi> },
+  { title: 'Data', kind: 'long', cell: ({ data }) => <bdi title={JSON.stringify(data)}>{excerpt(data)}</bdi> },
   {
     title: 'Parents',
     kind: 'number',
+    shownFrom: 'medium',
     cell: ({ parents }) => String(parents.length),
     sort: ({ parents }) => parents.length,
   },

@@ -39,11 +39,13 @@ const mostRings = 4;
 /** Flags whose holder can pass on their own flags, through the users or keys that they create or change. */
 const passers = ['user.create', 'user.update', 'user.invite', 'apikey.create', 'apikey.update'];
 
-export function abilitiesText(flags: Flags): string {
+/** `isMine`: the text is for the holder. */
+export function abilitiesText(flags: Flags, isMine = false): string {
+  const holder = isMine ? 'You' : 'The holder of these flags';
   const { plain, rings, others } = draftOf(flags);
   const own = others.filter(({ granted }) => granted).length;
   if (plain.includes(wildcard)) {
-    return 'The holder of these flags can do everything, now and later, and grant it to others.';
+    return `${holder} can do everything, now and later, and grant it to others.`;
   }
   const clauses = flagGroups.flatMap(({ resource, plain: operations, ofRing }) => [
     ...ringClauses(
@@ -58,12 +60,12 @@ export function abilitiesText(flags: Flags): string {
     ),
   ]);
   const sentences = [
-    clauses.length === 0
-      ? 'The holder of these flags can do nothing here.'
-      : `The holder of these flags can ${clausesText(clauses)}. Nothing else.`,
+    clauses.length === 0 ? `${holder} can do nothing here.` : `${holder} can ${clausesText(clauses)}. Nothing else.`,
   ];
   if (passers.some((flag) => plain.includes(flag) || plain.includes(`${flag.slice(0, flag.indexOf('.'))}.*`))) {
-    sentences.push('They can grant others what they have themselves.');
+    sentences.push(
+      `${isMine ? 'You can grant others what you have yourself' : 'They can grant others what they have themselves'}.`,
+    );
   }
   if (own > 0) {
     const what = own === 1 ? 'One flag means' : `${own} flags mean`;

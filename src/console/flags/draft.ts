@@ -9,6 +9,7 @@ import {
   ringPlaceholder,
 } from '../../model/flags.ts';
 import { isRingName } from '../../model/names.ts';
+import { nearest } from '../../model/nearest.ts';
 
 type FlagValues = Readonly<Record<string, boolean>>;
 
@@ -95,13 +96,19 @@ function replaced<T>(rows: readonly T[], index: number, row: T | undefined): T[]
   return row === undefined ? rows.toSpliced(index, 1) : rows.toSpliced(index, 1, row);
 }
 
+/** The noun for the rings of a resource. */
+export function ringNoun(resource: string): string {
+  return resource === 'key' ? 'managed key' : 'keyring';
+}
+
 /** Why a row cannot be sent; undefined if it can. */
-export function ringProblem({ ring }: RingRow): string | undefined {
+export function ringProblem({ resource, ring }: RingRow): string | undefined {
   const name = ring.trim();
-  if (name === '') return "Type the keyring's name, or choose all keyrings.";
+  const noun = ringNoun(resource);
+  if (name === '') return `Type the ${noun}’s name, or choose all ${noun}s.`;
   if (name === wildcard || isRingName(name)) return undefined;
   return [
-    'A keyring’s name has letters, digits, dots, dashes and underscores, starts with a letter or digit,',
+    `A ${noun}’s name has letters, digits, dots, dashes and underscores, starts with a letter or digit,`,
     'and has at most 128 characters.',
   ].join(' ');
 }
@@ -109,12 +116,24 @@ export function ringProblem({ ring }: RingRow): string | undefined {
 /** Number of names from which on a list of them may not be whole. */
 const mostKnown = 500;
 
-/** A warning about a keyring that does not exist. `known`: names of keyrings; empty if they are not known. */
-export function unknownRing(row: RingRow, known: readonly string[]): string | undefined {
+/** Names of rings by the resource of their flags; a resource is missing if the names of its rings are not known. */
+export type NamesByResource = ReadonlyMap<string, readonly string[]>;
+
+/** A warning about a ring that does not exist, with the name that was probably meant. */
+export function unknownRing(row: RingRow, names: NamesByResource): string | undefined {
   const ring = row.ring.trim().toLowerCase();
-  const isSure = row.resource === 'keyring' && known.length > 0 && known.length < mostKnown;
-  if (!isSure || ring === wildcard || ringProblem(row) !== undefined || known.includes(ring)) return undefined;
-  return `There is no keyring called ${ring} yet: these flags count once there is one.`;
+  const known = names.get(row.resource);
+  if (!known || known.length >= mostKnown || known.includes(ring)) return undefined;
+  if (ring === wildcard || ringProblem(row) !== undefined) return undefined;
+  const meant = nearest(ring, known);
+  const question = meant === undefined ? '' : ` Did you mean ${meant}?`;
+  return `There is no ${ringNoun(row.resource)} called ${ring} yet: these flags count once there is one.${question}`;
+}
+
+/** Warnings about rings that do not exist, also about those named by flags that are not granted through rows. */
+export function unknownRings(flags: Readonly<Record<string, unknown>>, names: NamesByResource): string[] {
+  const warnings = draftOf(flags).rings.map((row) => unknownRing(row, names));
+  return warnings.filter((warning) => warning !== undefined);
 }
 
 export function otherProblem({ name }: OtherRow): string | undefined {
@@ -124,14 +143,14 @@ export function otherProblem({ name }: OtherRow): string | undefined {
 }
 
 /** A warning about a row that can be sent all the same. */
-export function otherWarning({ name, granted }: OtherRow): string | undefined {
+export function otherWarning({ name, granted }: OtherRow, names: NamesByResource = new Map()): string | undefined {
   if (otherProblem({ name, granted }) !== undefined) return undefined;
   if (!isKnownFlag(name)) {
     const meant = likelyFlag(name);
     const question = meant === undefined ? '' : ` Did you mean ${meant}?`;
     return `Not one of this service’s flags: it is kept, and means something only to your own programs.${question}`;
   }
-  return granted ? undefined : 'Kept as not granted: it allows nothing.';
+  return granted ? unknownRings({ [name]: true }, names)[0] : 'Kept as not granted: it allows nothing.';
 }
 
 /** All problems of the draft; nothing is sent while there are any. */

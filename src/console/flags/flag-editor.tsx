@@ -11,10 +11,12 @@ import {
   type FlagOperation,
   flagGroups,
   flagsOf,
+  type NamesByResource,
   type OtherRow,
   otherProblem,
   otherWarning,
   type RingRow,
+  ringNoun,
   ringProblem,
   unknownRing,
   wildcard,
@@ -30,20 +32,18 @@ interface FlagEditorProps {
   readonly onChange: (draft: FlagDraft) => void;
   /** Flags of the user who chooses. */
   readonly mine: Readonly<Record<string, unknown>>;
-  /** Names of rings to suggest, if known. */
-  readonly rings?: readonly string[];
+  /** Names of rings to suggest, and to warn about others. */
+  readonly names: NamesByResource;
 }
 
-export function FlagEditor({ draft, onChange, mine, rings = [] }: FlagEditorProps) {
+export function FlagEditor({ draft, onChange, mine, names }: FlagEditorProps) {
   const coverage = parseFlags(mine);
-  const names = useId();
   const hasAll = draft.plain.includes(wildcard);
   const isLimited = !coverage.covers(wildcard);
   return (
     <div data-flags>
       <Presets draft={draft} onChange={onChange} coverage={coverage} />
       {isLimited && <p>You can grant only flags that you have yourself; you cannot choose the others.</p>}
-      <Proposals id={names} texts={rings} />
       <FlagChoice
         flag={wildcard}
         grants={everything}
@@ -53,9 +53,9 @@ export function FlagEditor({ draft, onChange, mine, rings = [] }: FlagEditorProp
       />
       {hasAll && <p data-tone="warn">This one flag includes all others.</p>}
       {flagGroups.map((group) => (
-        <Group key={group.resource} {...{ group, draft, onChange, coverage, names, rings }} />
+        <Group key={group.resource} {...{ group, draft, onChange, coverage, names }} />
       ))}
-      <OtherFlags draft={draft} onChange={onChange} coverage={coverage} />
+      <OtherFlags {...{ draft, onChange, coverage, names }} />
     </div>
   );
 }
@@ -65,7 +65,8 @@ type PresetsProps = Pick<FlagEditorProps, 'draft' | 'onChange'> & { readonly cov
 /** The presets that fill the editor, and a summary of the current flags. */
 function Presets({ draft, onChange, coverage }: PresetsProps) {
   const unnamed = draft.rings.filter((row) => row.operations.length > 0 && ringProblem(row) !== undefined);
-  const named = { ...draft, rings: draft.rings.filter((row) => !unnamed.includes(row)) };
+  const chosen = flagsOf({ ...draft, rings: draft.rings.filter((row) => !unnamed.includes(row)) });
+  const isNothing = !Object.values(chosen).includes(true);
   return (
     <>
       <fieldset data-presets>
@@ -82,8 +83,8 @@ function Presets({ draft, onChange, coverage }: PresetsProps) {
         ))}
       </fieldset>
       <p role="status" data-note data-abilities>
-        {abilitiesText(flagsOf(named))}
-        {unnamed.length > 0 && ' You still have to name a keyring below.'}
+        {isNothing ? 'No permissions chosen yet.' : abilitiesText(chosen)}
+        {unnamed[0] && ` You still have to name a ${ringNoun(unnamed[0].resource)} below.`}
       </p>
     </>
   );
@@ -100,13 +101,10 @@ interface GroupProps {
   readonly draft: FlagDraft;
   readonly onChange: (draft: FlagDraft) => void;
   readonly coverage: Flags;
-  /** Id of the datalist of ring names. */
-  readonly names: string;
-  /** Names of keyrings, if known. */
-  readonly rings: readonly string[];
+  readonly names: NamesByResource;
 }
 
-function Group({ group, draft, onChange, coverage, names, rings }: GroupProps) {
+function Group({ group, draft, onChange, coverage, names }: GroupProps) {
   const { resource, title, plain, ofRing } = group;
   const all = `${resource}.${wildcard}`;
   const choices = [
@@ -138,9 +136,7 @@ function Group({ group, draft, onChange, coverage, names, rings }: GroupProps) {
         );
       })}
       {draft.plain.includes(all) && <p data-tone="warn">{all} includes all the others here.</p>}
-      {ofRing.length > 0 && (
-        <RingFlags {...{ resource, operations: ofRing, draft, onChange, coverage, names, rings }} />
-      )}
+      {ofRing.length > 0 && <RingFlags {...{ resource, operations: ofRing, draft, onChange, coverage, names }} />}
     </details>
   );
 }
@@ -151,7 +147,8 @@ interface RingFlagsProps extends Omit<GroupProps, 'group'> {
 }
 
 /** Rows of operations granted on one ring or on all: the ring is typed, the operations are ticked. */
-function RingFlags({ resource, operations, draft, onChange, coverage, names, rings }: RingFlagsProps) {
+function RingFlags({ resource, operations, draft, onChange, coverage, names }: RingFlagsProps) {
+  const noun = ringNoun(resource);
   const rows = draft.rings.map((row, index) => ({ row, index })).filter(({ row }) => row.resource === resource);
   return (
     <>
@@ -159,11 +156,10 @@ function RingFlags({ resource, operations, draft, onChange, coverage, names, rin
         <RingFields
           key={index}
           row={row}
-          title={`Keyrings, row ${position + 1}`}
+          title={`${noun[0]?.toUpperCase()}${noun.slice(1)} ${position + 1}`}
           operations={operations}
           coverage={coverage}
           names={names}
-          rings={rings}
           onChange={(changed) => onChange(withRing(draft, index, changed))}
         />
       ))}
@@ -172,24 +168,25 @@ function RingFlags({ resource, operations, draft, onChange, coverage, names, rin
         data-kind="quiet"
         onClick={() => onChange(withRing(draft, draft.rings.length, { resource, ring: '', operations: [] }))}
       >
-        {rows.length === 0 ? 'Grant operations on a keyring' : 'Add another keyring'}
+        {rows.length === 0 ? `Grant operations on a ${noun}` : `Add another ${noun}`}
       </button>
     </>
   );
 }
 
-interface RingFieldsProps extends Pick<RingFlagsProps, 'operations' | 'coverage' | 'names' | 'rings'> {
+interface RingFieldsProps extends Pick<RingFlagsProps, 'operations' | 'coverage' | 'names'> {
   readonly row: RingRow;
   readonly title: string;
   readonly onChange: (row: RingRow | undefined) => void;
 }
 
-function RingFields({ row, title, operations, coverage, names, rings, onChange }: RingFieldsProps) {
+function RingFields({ row, title, operations, coverage, names, onChange }: RingFieldsProps) {
   const id = useId();
+  const noun = ringNoun(row.resource);
   const isEvery = row.ring === wildcard;
   const problem = row.operations.length > 0 ? ringProblem(row) : undefined;
   const ring = row.ring.trim().toLowerCase();
-  const doubt = unknownRing(row, rings);
+  const doubt = unknownRing(row, names);
   const choices = [...operations, { name: wildcard, grants: 'every operation on it, now and later' }];
   return (
     <fieldset data-row>
@@ -203,14 +200,14 @@ function RingFields({ row, title, operations, coverage, names, rings, onChange }
             onChange({ ...row, ring: (event.target as HTMLInputElement).checked ? wildcard : '' })
           }
         />
-        <label for={`${id}-every`}>All keyrings, including those created later</label>
+        <label for={`${id}-every`}>All {noun}s, including those created later</label>
       </div>
       {!isEvery && (
         <>
-          <label for={id}>Name of the keyring</label>
+          <label for={id}>Name of the {noun}</label>
           <input
             id={id}
-            list={names}
+            list={`${id}-names`}
             value={row.ring}
             autocomplete="off"
             autocapitalize="none"
@@ -219,6 +216,7 @@ function RingFields({ row, title, operations, coverage, names, rings, onChange }
             aria-describedby={problem === undefined ? undefined : `${id}-problem`}
             onInput={(event: Event) => onChange({ ...row, ring: (event.target as HTMLInputElement).value })}
           />
+          <Proposals id={`${id}-names`} texts={names.get(row.resource) ?? []} />
           {problem !== undefined && (
             <p id={`${id}-problem`} data-tone="bad">
               {problem}
@@ -243,7 +241,7 @@ function RingFields({ row, title, operations, coverage, names, rings, onChange }
         );
       })}
       <button type="button" data-kind="quiet" onClick={() => onChange(undefined)}>
-        Remove {title.toLowerCase()}
+        Remove this {noun}
       </button>
     </fieldset>
   );
@@ -253,13 +251,14 @@ interface OtherFlagsProps {
   readonly draft: FlagDraft;
   readonly onChange: (draft: FlagDraft) => void;
   readonly coverage: Flags;
+  readonly names: NamesByResource;
 }
 
 /**
  * Flags by name: those that programs define for themselves, and those of the table that are set to false. Both are
  * kept, and grant nothing here.
  */
-function OtherFlags({ draft, onChange, coverage }: OtherFlagsProps) {
+function OtherFlags({ draft, onChange, coverage, names }: OtherFlagsProps) {
   return (
     <details open={draft.others.length > 0 || undefined}>
       <summary>
@@ -272,6 +271,7 @@ function OtherFlags({ draft, onChange, coverage }: OtherFlagsProps) {
           row={row}
           position={index + 1}
           coverage={coverage}
+          names={names}
           onChange={(changed) => onChange(withOther(draft, index, changed))}
         />
       ))}
@@ -290,13 +290,14 @@ interface OtherFieldsProps {
   readonly row: OtherRow;
   readonly position: number;
   readonly coverage: Flags;
+  readonly names: NamesByResource;
   readonly onChange: (row: OtherRow | undefined) => void;
 }
 
-function OtherFields({ row, position, coverage, onChange }: OtherFieldsProps) {
+function OtherFields({ row, position, coverage, names, onChange }: OtherFieldsProps) {
   const id = useId();
   const problem = otherProblem(row);
-  const warning = otherWarning(row);
+  const warning = otherWarning(row, names);
   const isLacking = row.granted && row.name !== '' && !coverage.covers(row.name);
   return (
     <fieldset data-row>

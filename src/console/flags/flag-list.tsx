@@ -7,14 +7,16 @@ interface FlagListProps {
   readonly flags: Readonly<Record<string, unknown>>;
   /** Text for an empty list. */
   readonly none?: string;
+  /** Whether they are the reader's own. */
+  readonly isMine?: boolean;
 }
 
-export function FlagList({ flags, none = 'None: nothing is allowed.' }: FlagListProps) {
+export function FlagList({ flags, none = 'None: nothing is allowed.', isMine = false }: FlagListProps) {
   const entries = Object.entries(flags).sort(([a], [b]) => (a < b ? -1 : 1));
   if (entries.length === 0) return <p data-quiet>{none}</p>;
   return (
     <>
-      <p>{abilitiesText(flags)}</p>
+      <p>{abilitiesText(flags, isMine)}</p>
       <ul data-plain data-flag-list>
         {entries.map(([name, granted]) => (
           <li key={name}>

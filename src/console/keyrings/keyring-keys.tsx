@@ -1,26 +1,29 @@
-// KeyringKeys lists the keys of a keyring, oldest first, with their uses, which show when an old key is no longer
+// KeyringKeys lists the keys of a keyring, newest first, with their uses, which show when an old key is no longer
 // needed.
 import type { KeyListItem, KeyRing } from '../../api/keyrings.ts';
 import type { Client } from '../../client/client.ts';
 import { recentDays, recentUses } from '../../model/key-usage.ts';
 import { Actor } from '../activity/record-parts.tsx';
 import { useActorNames } from '../known-names.ts';
-import { useList } from '../parts/state.ts';
+import type { PageProps } from '../page.ts';
+import { useWholeList } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
 import { Day, Json } from '../parts/values.tsx';
 import { countText, kemText } from '../text.ts';
 
 type Names = ReadonlyMap<string, string>;
 
-interface KeyringKeysProps {
+interface KeyringKeysProps extends Pick<PageProps, 'keeper'> {
   readonly api: Client;
   readonly ring: KeyRing;
 }
 
-export function KeyringKeys({ api, ring: { name, activeKey, publicKey } }: KeyringKeysProps) {
-  const list = useList(
+export function KeyringKeys({ api, keeper, ring: { name, activeKey, publicKey } }: KeyringKeysProps) {
+  // The service lists the oldest first, so that the newest are known once all are loaded.
+  const list = useWholeList(
     (page, signal) => api.listKeys({ ringname: name, usage: true, ...page }, { signal }),
-    [activeKey],
+    keeper,
+    `keys of ${name} ${activeKey}`,
   );
   const isBehind = list.items.some((key) => key.id === activeKey && key.publicKey !== publicKey);
   const names = useActorNames();
@@ -72,8 +75,9 @@ export function KeyringKeys({ api, ring: { name, activeKey, publicKey } }: Keyri
       <DataTable
         caption={`Keys of ${name}`}
         columns={columns}
-        list={list}
+        list={{ ...list, items: list.items.toReversed() }}
         keyOf={({ id }) => id}
+        fold={10}
         empty={<p>There are no keys.</p>}
       />
     </section>
@@ -94,19 +98,19 @@ function Uses({ usage, kind, names }: UsesProps) {
   const recent = recentUses(usage.days, Date.now())[`${kind}s`];
   const since = at ?? usage.since;
   if (since === null) return <span data-quiet>Its uses are not counted yet.</span>;
-  const who = by !== null && <Actor keyid={by} names={names} />;
+  const who = by !== null && <Actor keyid={by} names={names} isInside />;
   if (recent === 0) {
     return (
       <span>
-        Nothing was {kind}ed with this key since <Day at={since} />
-        {who && <>, then by {who}</>}.
+        Nothing has been {kind}ed with this key since <Day at={since} />
+        {who && <>, when it was last used by {who}</>}.
       </span>
     );
   }
   return (
     <span>
       {kind === 'encrypt' ? 'Encrypted' : 'Decrypted'} {recent === 1 ? 'once' : `${countText(recent)} times`} in the
-      last {recentDays} days, at last <Day at={since} />
+      last {recentDays} days, most recently on <Day at={since} />
       {who && <> by {who}</>}.
     </span>
   );

@@ -20,7 +20,7 @@ import { RingPage, ringKinds } from './ring-page.tsx';
 import { RingUse } from './ring-use.tsx';
 import { UpgradeKeyring } from './upgrade-keyring.tsx';
 
-export function KeyringPage({ api, session: { may }, navigate, params }: PageProps) {
+export function KeyringPage({ api, session: { may }, keeper, navigate, params }: PageProps) {
   const name = params.name ?? '';
   const answer = useAnswer((signal) => api.getKeyring({ ringname: name }, { signal }));
   const [isUpgrading, setUpgrading] = useState(false);
@@ -66,7 +66,7 @@ export function KeyringPage({ api, session: { may }, navigate, params }: PagePro
       show={(ring) => (
         <>
           <KeyringSettings {...{ api, name }} onSaved={answer.reload} />
-          <KeyringKeys {...{ api, ring }} />
+          <KeyringKeys {...{ api, keeper, ring }} />
           <Snippets snippets={keyringSnippets({ baseUrl }, ring.name, 'both')} privateKeyFile={`${ring.name}.key`} />
           <KeyringUsers {...{ api, name }} />
           {isUpgrading && (
@@ -153,6 +153,7 @@ function List({ api, name }: KeyringUsersProps) {
         columns={columns}
         list={list}
         keyOf={({ keyid }) => keyid}
+        fold={10}
         empty={<p>No API keys may use this keyring.</p>}
       />
     </>

@@ -40,13 +40,13 @@ export function KeyringSettings({ api, name, onSaved }: KeyringSettingsProps) {
               <Field
                 name="maxEncryptCount"
                 label="Encrypts per key"
-                hint="The next encrypt rotates the keyring first."
+                hint="After this many, the keyring rotates by itself."
                 value={String(config.algos.aes256.maxEncryptCount)}
                 isRequired
               />
               <AgeField
                 label="Age at which a key is replaced"
-                hint="The next encrypt rotates the keyring first."
+                hint="At that age, the next encrypt rotates the keyring."
                 value={config.rotateAfter}
               />
               <Check
@@ -69,8 +69,8 @@ export function KeyringSettings({ api, name, onSaved }: KeyringSettingsProps) {
               key="show"
               facts={[
                 ['Encrypts per key', config.algos.aes256.maxEncryptCount.toLocaleString('en')],
-                ['A key serves for', servesFor(config.rotateAfter)],
-                ['Files open without the service', config.offlineDecrypt ? 'yes, with the private key alone' : 'no'],
+                ['Age at which a key is replaced', servesFor(config.rotateAfter)],
+                ['Offline decryption', config.offlineDecrypt ? 'on: the private key alone opens files' : 'off'],
                 ['Properties', <Json value={config.props} />],
                 ['Properties of future keys', <Json value={config.key.props} />],
               ]}

@@ -77,7 +77,7 @@ export function ManagedKeySettings({ api, ring, onChanged }: SettingsProps) {
           facts={[
             words && [`${words.reads} from version`, minDecryptVersion],
             words && [`${words.makes} from version`, minEncryptVersion === 0 ? 'any' : minEncryptVersion],
-            ['A version serves for', servesFor(rotateAfter)],
+            ['Age at which a version is replaced', servesFor(rotateAfter)],
             ['May be exported', exportable ? 'yes' : 'no'],
             ['May be deleted', deletionAllowed ? 'yes' : 'no'],
             ['Tags', <Json value={tags} />],

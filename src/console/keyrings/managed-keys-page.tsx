@@ -28,7 +28,14 @@ export function ManagedKeysPage({ api, keeper, navigate, query }: PageProps) {
       columns={[
         {
           title: 'Type',
-          cell: ({ type, derived }) => [<code key="type">{type}</code>, derived && ' (derived)'],
+          cell: ({ type, derived }) => [
+            <code key="type">{type}</code>,
+            derived && (
+              <span key="derived" data-from="wide">
+                {' (derived)'}
+              </span>
+            ),
+          ],
           sort: ({ type = '' }) => type,
         },
         {

@@ -13,7 +13,7 @@ import { PageHeader } from '../parts/page.tsx';
 import { type List, type LoadPage, useAction, useWholeList } from '../parts/state.ts';
 import type { Column } from '../parts/table.tsx';
 import { Ago, Day, RingTags } from '../parts/values.tsx';
-import { countedText } from '../text.ts';
+import { countedText, ringTraits } from '../text.ts';
 import { nounOf } from './ring-page.tsx';
 import type { ListedRing, RingSource } from './ring-source.ts';
 
@@ -115,14 +115,18 @@ function nameCell({ name, displayName, deletedAt, source }: Row): Child {
 
 const kindColumn: Column<Row> = {
   title: 'Kind',
-  kind: 'wide',
-  cell: ({ source, type }) => `${consolePages[source.kind.page].title}${type === undefined ? '' : `, ${type}`}`,
+  cell: ({ source, type }) => (
+    <>
+      {consolePages[source.kind.page].title}
+      {type !== undefined && <span data-from="wide">, {type}</span>}
+    </>
+  ),
   sort: ({ source, type = '' }) => `${source.kind.page} ${type}`,
 };
 
 const custody: Column<Row> = {
   title: 'Custody',
-  kind: 'short',
+  shownFrom: 'medium',
   cell: ({ custody = '' }) => custody,
   sort: ({ custody = '' }) => custody,
 };
@@ -130,7 +134,13 @@ const custody: Column<Row> = {
 /** How a keyring's keys are wrapped. */
 export const wrappingColumn: Column<ListedRing> = {
   title: 'Wrapping',
-  cell: ({ custody: _, ...ring }) => <RingTags of={ring} />,
+  kind: 'long',
+  shownFrom: 'medium',
+  cell: ({ custody: _, ...ring }) => (
+    <span title={ringTraits(ring).join(', ')}>
+      <RingTags of={ring} />
+    </span>
+  ),
   sort: ({ kem }) => kem ?? null,
 };
 
@@ -138,7 +148,7 @@ const timeColumns: readonly Column<Row>[] = [
   { title: 'Changed', cell: ({ updatedAt }) => <Ago at={updatedAt} />, sort: ({ updatedAt }) => updatedAt },
   {
     title: 'Created',
-    kind: 'extra',
+    shownFrom: 'widest',
     cell: ({ createdAt }) => <Ago at={createdAt} />,
     sort: ({ createdAt }) => createdAt,
   },
@@ -148,6 +158,7 @@ function deletedColumns(isBusy: boolean, onRestore: (row: Row) => void): readonl
   return [
     {
       title: 'Deleted',
+      shownFrom: 'medium',
       cell: ({ deletedAt = null }) => <Ago at={deletedAt} />,
       sort: ({ deletedAt = null }) => deletedAt,
     },

@@ -280,5 +280,5 @@ export function AgeField({ label, hint, value }: AgeFieldProps) {
 
 /** Text for an age in seconds. */
 export function servesFor(age: number | null): string {
-  return age === null ? 'any length of time' : ageText(age * 1000);
+  return age === null ? 'no limit' : ageText(age * 1000);
 }

@@ -42,7 +42,7 @@ export function RingUse({ api, name }: RingUseProps) {
           {last.by !== null && (
             <>
               {' '}
-              by <Actor keyid={last.by} names={names} />
+              by <Actor keyid={last.by} names={names} isInside />
             </>
           )}
           .

@@ -12,7 +12,7 @@ import { ActionError, Loaded, toast } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { useAction, useAnswer, useState } from '../parts/state.ts';
 import { type Column, Rows } from '../parts/table.tsx';
-import { Facts, Time } from '../parts/values.tsx';
+import { Facts, Minute, minuteText } from '../parts/values.tsx';
 import { checkSummary, PasswordChecklist } from '../public/password.tsx';
 import { SecondFactors } from './second-factors.tsx';
 
@@ -131,8 +131,8 @@ function Sessions({ api, changes }: SessionsProps) {
     answer.reload();
   });
   const columns: readonly Column<OwnSession>[] = [
-    { title: 'Logged in', kind: 'name', cell: ({ createdAt }) => <Time at={createdAt} /> },
-    { title: 'Last used', cell: ({ lastUsedAt }) => <Time at={lastUsedAt} /> },
+    { title: 'Logged in', kind: 'name', cell: ({ createdAt }) => <Minute at={createdAt} /> },
+    { title: 'Last used', cell: ({ lastUsedAt }) => <Minute at={lastUsedAt} /> },
     { title: 'From', cell: ({ address }) => (address === null ? 'not recorded' : <code>{address}</code>) },
     {
       title: 'End it',
@@ -143,7 +143,7 @@ function Sessions({ api, changes }: SessionsProps) {
           <Button
             kind="quiet"
             isBusy={end.isBusy}
-            label={`End the session of ${createdAt}`}
+            label={`End the session of ${minuteText(createdAt)}`}
             onClick={() => void end.start(id)}
           >
             End

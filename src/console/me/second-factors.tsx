@@ -12,7 +12,7 @@ import { Secret } from '../parts/secret.tsx';
 import { useAnswer, useState } from '../parts/state.ts';
 import { type Column, Rows } from '../parts/table.tsx';
 import { Time } from '../parts/values.tsx';
-import { canUsePasskeys, makePasskey } from '../passkeys.ts';
+import { canUsePasskeys, makePasskey, passkeyHindrance } from '../passkeys.ts';
 
 type SecondFactor = AnswerTo<'listSecondFactors'>['secondFactors'][number];
 
@@ -83,9 +83,7 @@ export function SecondFactors({ api, onAdded }: SecondFactorsProps) {
         of={answer}
         show={({ secondFactors, recoveryCodes }) =>
           secondFactors.length === 0 ? (
-            <p key="none">
-              None yet. With a second factor, a password that somebody else learns is not enough to log in as you.
-            </p>
+            <p key="none">None yet. With a second factor, a stolen password is not enough to log in as you.</p>
           ) : (
             <div key="some">
               <Rows caption="Your second factors" columns={columns} items={secondFactors} keyOf={({ id }) => id} />
@@ -100,7 +98,7 @@ export function SecondFactors({ api, onAdded }: SecondFactorsProps) {
           )
         }
       />
-      {!canUsePasskeys && <p data-quiet>Passkeys need a page with HTTPS at a host name, which this one is not.</p>}
+      {passkeyHindrance !== undefined && <p data-quiet>{passkeyHindrance}</p>}
       {open?.is === 'app' && <AddApp key="app" {...{ api, onClose: close, onAdded: added }} />}
       {open?.is === 'passkey' && <AddPasskey key="passkey" {...{ api, onClose: close, onAdded: added }} />}
       {open?.is === 'remove' && (

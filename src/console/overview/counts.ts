@@ -70,6 +70,24 @@ export function rotationsOf({ rings, more }: NonNullable<Overview['keyrings']>):
   return { rings: all.sort((a, b) => shareOf(b) - shareOf(a)), isCut: more };
 }
 
+/** Share of the way to its rotation from which on a key is near it. */
+const nearFrom = 0.5;
+
+/** The rings of which the active key is past half of its encrypts or of its age, the closest to rotation first. */
+export function nearRotation(rings: readonly RingRotation[], now: number): RingRotation[] {
+  return rings
+    .filter((ring) => dueOf(ring, now).share >= nearFrom)
+    .sort((a, b) => dueOf(b, now).share - dueOf(a, now).share);
+}
+
+/** How far the active key is on its way to rotation, from 0 to 1, by the limit that it reaches first. */
+export function dueOf(ring: RingRotation, now: number): { readonly share: number; readonly by: 'encrypts' | 'age' } {
+  const { since, rotateAfter } = ring;
+  const byEncrypts = shareOf(ring);
+  const byAge = rotateAfter === undefined ? 0 : Math.min(1, Math.max(0, (now - since) / (rotateAfter * 1000)));
+  return byAge > byEncrypts ? { share: byAge, by: 'age' } : { share: byEncrypts, by: 'encrypts' };
+}
+
 /** From 0 to 1. */
 export function shareOf({ served, most }: Pick<RingRotation, 'served' | 'most'>): number {
   return Math.min(1, served / most);

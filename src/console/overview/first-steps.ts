@@ -47,7 +47,7 @@ export function firstSteps(found: Overview, may: Flags, marks: ReadonlySet<Mark>
     secondFactor !== undefined && {
       name: 'secondFactor',
       title: 'Turn on a second factor',
-      why: 'Then a password that somebody else learns is not enough to log in as you.',
+      why: 'So that a stolen password is not enough to log in as you.',
       isDone: secondFactor,
       by: { page: 'me', title: 'Add one' },
     },

@@ -13,7 +13,15 @@ import { RingTags, Time } from '../parts/values.tsx';
 import { countText, spanText } from '../text.ts';
 import { type Concern, concernsOf } from './attention.ts';
 import { Chart } from './chart.tsx';
-import { numbersOf, type OverviewNumbers, type RingRotation, type Rotations, rotationsOf, shareOf } from './counts.ts';
+import {
+  dueOf,
+  nearRotation,
+  numbersOf,
+  type OverviewNumbers,
+  type RingRotation,
+  type Rotations,
+  rotationsOf,
+} from './counts.ts';
 import { isUnused } from './first-steps.ts';
 import { FirstSteps } from './first-steps-list.tsx';
 import { type Readiness, readinessOf } from './health.ts';
@@ -91,7 +99,7 @@ export function OverviewPage({ api, polls, session, stream }: PageProps) {
             <TileAnswer
               of={partOf(shown, ({ keyrings }) => keyrings && rotationsOf(keyrings), 'keyring.list')}
               what="the keyrings"
-              show={(rotations) => <Found found={rotations} />}
+              show={(rotations) => <Found found={rotations} at={at} />}
             />
           </Tile>
         )}
@@ -222,7 +230,14 @@ function Numbers({ numbers, range }: { readonly numbers: OverviewNumbers; readon
 /** Maximum number of rings shown, few enough to take in at a glance. */
 const mostShown = 6;
 
-function Found({ found: { rings, isCut } }: { readonly found: Rotations }) {
+interface FoundProps {
+  readonly found: Rotations;
+  /** Time of the answer. */
+  readonly at: number;
+}
+
+function Found({ found: { rings, isCut }, at }: FoundProps) {
+  const near = nearRotation(rings, at);
   if (rings.length === 0) {
     return (
       <p>
@@ -232,19 +247,27 @@ function Found({ found: { rings, isCut } }: { readonly found: Rotations }) {
   }
   return (
     <>
-      <ul data-plain>
-        {rings.slice(0, mostShown).map((ring) => (
-          <Ring key={ring.ring} ring={ring} />
+      {near.length === 0 && (
+        <p key="none">
+          None: every active key is in the first half of its encrypts and of its age.{' '}
+          <a href={hrefTo('keyrings')}>All keyrings</a>
+        </p>
+      )}
+      <ul key="near" data-plain>
+        {near.slice(0, mostShown).map((ring) => (
+          <Ring key={ring.ring} ring={ring} at={at} />
         ))}
       </ul>
-      {rings.length > mostShown && <p data-quiet>{rings.length - mostShown} more have longer to go.</p>}
+      {near.length > mostShown && <p data-quiet>{countText(near.length - mostShown)} more are past half of the way.</p>}
       {isCut && <p data-quiet>Only the first keyrings of the list were checked.</p>}
     </>
   );
 }
 
-function Ring({ ring: { ring, traits = {}, served, most, since } }: { readonly ring: RingRotation }) {
-  const share = shareOf({ served, most });
+function Ring({ ring: rotation, at }: { readonly ring: RingRotation; readonly at: number }) {
+  const { ring, traits = {}, served, most, since, rotateAfter = 0 } = rotation;
+  const { share, by } = dueOf(rotation, at);
+  const age = spanText(Math.max(0, (at - since) / 1000));
   return (
     <li>
       <div data-bar>
@@ -252,7 +275,7 @@ function Ring({ ring: { ring, traits = {}, served, most, since } }: { readonly r
           <bdi>{ring}</bdi>
         </a>
         <span>
-          {countText(served)} of {countText(most)}
+          {by === 'encrypts' ? `${countText(served)} of ${countText(most)}` : `${age} of ${spanText(rotateAfter)}`}
         </span>
       </div>
       <meter
@@ -262,12 +285,12 @@ function Ring({ ring: { ring, traits = {}, served, most, since } }: { readonly r
         high={0.9}
         optimum={0}
         value={share}
-        aria-label={`${ring}: encrypts of the active key against its limit`}
+        aria-label={`${ring}: ${by} of the active key against its limit`}
       >
         {Math.round(share * 100)} %
       </meter>
       <RingTags of={traits} />
-      <small>Its key is {spanText(Math.max(0, (Date.now() - since) / 1000))} old; the next one comes by itself.</small>
+      <small>Its key is {age} old; the next one comes by itself.</small>
     </li>
   );
 }

@@ -77,13 +77,16 @@ export function Confirm(props: PropsWithChildren<ConfirmProps>) {
 interface ConfirmByNameProps extends Pick<ConfirmProps, 'title' | 'action' | 'busy' | 'onClose'> {
   /** The name that the user has to type. */
   readonly name: string;
+  /** An id that is accepted as well, since a name may be hard to type. */
+  readonly id?: string;
   /** Throws the appliance's error; does not close the dialog itself. */
   readonly onConfirm: () => Promise<void>;
 }
 
 /** Confirms a destructive action by having its target's name typed. The children describe the effect. */
 export function ConfirmByName(props: PropsWithChildren<ConfirmByNameProps>) {
-  const { title, name, action, busy, onConfirm, onClose, children } = props;
+  const { title, name, id = name, action, busy, onConfirm, onClose, children } = props;
+  const isRight = (text: string): boolean => text === name || text === id;
   const [typed, setTyped] = useState('');
   return (
     <Dialog title={title} onClose={onClose}>
@@ -93,14 +96,14 @@ export function ConfirmByName(props: PropsWithChildren<ConfirmByNameProps>) {
         kind="danger"
         {...(busy !== undefined && { busy })}
         onSubmit={async (values) => {
-          if (values.text('name') !== name) throw new FieldProblems({ name: `Type ${name} exactly as shown.` });
+          if (!isRight(values.text('name'))) throw new FieldProblems({ name: `Type ${name} exactly as shown.` });
           await onConfirm();
         }}
         beside={<CancelButton onClick={onClose} />}
       >
         <Field name="name" label={`Type ${name} to confirm`} isRequired onInput={setTyped} />
         <p data-spoken role="status">
-          {typed.trim() === name ? 'The name is right.' : ''}
+          {isRight(typed.trim()) ? 'The name is right.' : ''}
         </p>
       </Form>
     </Dialog>

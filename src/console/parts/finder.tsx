@@ -185,6 +185,7 @@ function FilterBar<T>({ view, arrange, flush, columns, chips, label, beside }: F
         aria-label={label}
         aria-keyshortcuts="/"
         placeholder={label}
+        size={label.length}
         value={view.sought}
         autocomplete="off"
         autocapitalize="none"
@@ -247,7 +248,7 @@ function SortSelect<T>({ view, arrange, sortable }: SortSelectProps<T>) {
           arrange({ ...view, sort: next });
         }}
       >
-        <option value="">the usual order</option>
+        <option value="">Default</option>
         {sortable.flatMap((title) => [
           <option key={`up ${title}`} value={columnId(title)}>
             {title}, ascending

@@ -2,7 +2,7 @@
 // name, which is the same as in the request.
 import { type Child, type PropsWithChildren, useRef } from 'hono/jsx/dom';
 import { KmsError } from '../../errors.ts';
-import { errorText, FieldProblems, type Problems } from '../error-text.ts';
+import { errorText, FieldProblems, type Problems, sentence } from '../error-text.ts';
 import { parseObject } from '../text.ts';
 import { Button, CancelButton } from './button.tsx';
 import { ProblemContext } from './fields.tsx';
@@ -133,11 +133,6 @@ function fieldsOf(error: unknown): Problems {
   if (error instanceof FieldProblems) return error.fields;
   if (!(error instanceof KmsError) || !error.fields) return {};
   return Object.fromEntries(Object.entries(error.fields).map(([name, text]) => [name, sentence(text)]));
-}
-
-/** A message of the appliance, which is lower case without a full stop, as a sentence. */
-function sentence(text: string): string {
-  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
 }
 
 function missingFields(form: HTMLFormElement): Problems {

@@ -5,16 +5,18 @@ import { countText } from '../text.ts';
 import type { Sort, SortValue } from './arranging.ts';
 import { Icon } from './icon.tsx';
 import { Failed } from './messages.tsx';
-import type { List } from './state.ts';
+import { type List, useState } from './state.ts';
 
 export interface Column<T> {
   readonly title: string;
   readonly cell: (item: T) => Child;
   /**
-   * `number` is right-aligned; `name` is the row's header cell; `short` and `wide` need less or more room than
-   * others; `extra` is left out of narrow tables.
+   * `number` is right-aligned; `name` is the row's header cell, which gets room before the others; `long` is cut where
+   * room is short, so its cell has the whole text in a title.
    */
-  readonly kind?: 'name' | 'number' | 'short' | 'wide' | 'extra';
+  readonly kind?: 'name' | 'number' | 'long';
+  /** A column of less interest, left out of tables that are narrower than this. */
+  readonly shownFrom?: 'medium' | 'wide' | 'widest';
   /** Value to sort by; without it the column cannot be sorted by. */
   readonly sort?: (item: T) => SortValue;
 }
@@ -48,17 +50,32 @@ interface DataTableProps<T> {
   readonly selection?: Selection<T> | undefined;
   /** Number of items, if some of them are not shown. */
   readonly total?: number | undefined;
+  /** Rows of a longer table that are shown at first; a button unfolds the rest. Default: all. */
+  readonly fold?: number;
 }
 
 export function DataTable<T>(props: DataTableProps<T>) {
-  const { caption, columns, list, keyOf, empty, sorting, selection, total } = props;
-  const { items, is } = list;
+  const { caption, columns, list, keyOf, empty, sorting, selection, fold = Number.POSITIVE_INFINITY } = props;
+  const { is } = list;
+  const [isUnfolded, setUnfolded] = useState(false);
+  const isFolded = !isUnfolded && list.items.length > fold;
+  const items = isFolded ? list.items.slice(0, fold) : list.items;
+  const total = isFolded ? list.items.length : props.total;
   return (
     <div data-list aria-busy={is === 'loading' ? 'true' : undefined}>
       {items.length > 0 && <Rows key="rows" {...{ caption, columns, items, keyOf, sorting, selection }} />}
-      <ListEnd key="end" {...{ list, empty, total }} />
+      <ListEnd
+        key="end"
+        {...{ empty, total }}
+        list={isFolded ? unfolding(list, items, () => setUnfolded(true)) : list}
+      />
     </div>
   );
+}
+
+/** The list as long as it is folded: its button for more shows the rest. */
+function unfolding<T>(list: List<T>, items: List<T>['items'], unfold: () => void): List<T> {
+  return { ...list, items, hasMore: true, more: list.is === 'failed' ? list.more : unfold };
 }
 
 /** Below a list: the number of items, a button for more, or why there are none. */
@@ -136,21 +153,36 @@ export function Rows<T>({ caption, columns, items, keyOf, sorting, selection }: 
                 <Select item={item} keyOf={keyOf} selection={selection} />
               </td>
             )}
-            {columns.map(({ title, cell, kind }) =>
-              kind === 'name' ? (
-                <th key={title} scope="row" data-title={title}>
-                  <div>{cell(item)}</div>
-                </th>
-              ) : (
-                <td key={title} data-kind={kind} data-title={title}>
-                  <div>{cell(item)}</div>
-                </td>
-              ),
-            )}
+            {columns.map((column) => (
+              <Cell key={column.title} column={column} item={item} />
+            ))}
           </tr>
         ))}
       </tbody>
     </table>
+  );
+}
+
+interface CellProps<T> {
+  readonly column: Column<T>;
+  readonly item: T;
+}
+
+/** The inner element is what the text is cut by, and the outer one sizes it (finder.css). */
+function Cell<T>({ column: { title, cell, kind, shownFrom }, item }: CellProps<T>) {
+  const content = (
+    <div>
+      <div>{cell(item)}</div>
+    </div>
+  );
+  return kind === 'name' ? (
+    <th scope="row" data-title={title}>
+      {content}
+    </th>
+  ) : (
+    <td data-kind={kind} data-from={shownFrom} data-title={title}>
+      {content}
+    </td>
   );
 }
 
@@ -159,10 +191,10 @@ interface HeadingProps<T> {
   readonly sorting: Sorting | undefined;
 }
 
-function Heading<T>({ column: { title, kind, sort }, sorting }: HeadingProps<T>) {
+function Heading<T>({ column: { title, kind, shownFrom, sort }, sorting }: HeadingProps<T>) {
   if (!sorting || !sort) {
     return (
-      <th scope="col" data-kind={kind}>
+      <th scope="col" data-kind={kind} data-from={shownFrom}>
         {title}
       </th>
     );
@@ -170,7 +202,7 @@ function Heading<T>({ column: { title, kind, sort }, sorting }: HeadingProps<T>)
   const { now, onSort } = sorting;
   const order = now?.by === columnId(title) ? (now.isDown ? 'descending' : 'ascending') : 'none';
   return (
-    <th scope="col" data-kind={kind} aria-sort={order}>
+    <th scope="col" data-kind={kind} data-from={shownFrom} aria-sort={order}>
       <button type="button" data-kind="link" data-sort onClick={() => onSort(columnId(title))}>
         {title}
       </button>

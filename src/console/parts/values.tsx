@@ -2,7 +2,7 @@
 import type { Child } from 'hono/jsx/dom';
 import { fingerprintOf } from '../../client/ring-keys.ts';
 import { epochTimeOf } from '../../model/timestamp.ts';
-import { exactText, jsonText, localText, type RingTraits, relativeText, ringTraits } from '../text.ts';
+import { exactText, jsonText, localText, type RingTraits, relativeText, ringTraits, utcText } from '../text.ts';
 import { announce, toast } from './messages.tsx';
 
 /** False and undefined are left out. */
@@ -71,6 +71,22 @@ export function Clock({ at }: { readonly at: number }) {
       {date.toLocaleTimeString('en-GB')}
     </time>
   );
+}
+
+/** A time that is known to the minute, or `never`. */
+export function Minute({ at }: { readonly at: number | string | null }) {
+  if (at === null) return <span data-quiet>never</span>;
+  const date = dateOf(at);
+  return (
+    <time datetime={date.toISOString()} title={`${utcText(date).slice(0, 16)} UTC`}>
+      {minuteText(at)}
+    </time>
+  );
+}
+
+/** `2026-01-02 04:04`, in the reader's time zone. */
+export function minuteText(at: number | string): string {
+  return localText(dateOf(at)).slice(0, 16);
 }
 
 /** A time, or `never`. */

@@ -67,7 +67,9 @@ export function LoginPage({ why, isNew, onLogin }: LoginProps) {
           busy="Checking the key…"
           onSubmit={async (values) => onLogin(await byKey(values))}
         >
-          <p>For operators, before there is a user. The key stays in the memory of this page until you close it.</p>
+          <p>
+            For operators, until the first user exists. The key stays in the memory of this page until you close it.
+          </p>
           <Field name="apikey" label="API key" type="password" isRequired />
         </Form>
       ) : (

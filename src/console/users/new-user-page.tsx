@@ -3,7 +3,7 @@ import type { User } from '../../api/users.ts';
 import { FieldProblems } from '../error-text.ts';
 import { draftProblems, emptyDraft, flagsOf } from '../flags/draft.ts';
 import { FlagEditor } from '../flags/flag-editor.tsx';
-import { useRingNames } from '../known-names.ts';
+import { useNamesByResource } from '../known-names.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { ButtonLink } from '../parts/button.tsx';
@@ -25,7 +25,7 @@ type Way = 'invite' | 'password';
 export function NewUserPage({ api, session }: PageProps) {
   const [way, setWay] = useState<Way>('invite');
   const [draft, setDraft] = useState(emptyDraft);
-  const rings = useRingNames();
+  const names = useNamesByResource();
   const [added, setAdded] = useState<Added | undefined>(undefined);
 
   const add = async (values: FormValues): Promise<void> => {
@@ -71,7 +71,7 @@ export function NewUserPage({ api, session }: PageProps) {
           ]}
         />
         <h2>Permissions</h2>
-        <FlagEditor draft={draft} onChange={setDraft} mine={session.flags} rings={rings} />
+        <FlagEditor draft={draft} onChange={setDraft} mine={session.flags} names={names} />
         <details>
           <summary>Properties</summary>
           <JsonField name="props" label="Properties" />

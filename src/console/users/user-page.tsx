@@ -6,7 +6,7 @@ import { FieldProblems } from '../error-text.ts';
 import { draftOf, draftProblems, emptyDraft, flagsOf } from '../flags/draft.ts';
 import { FlagEditor } from '../flags/flag-editor.tsx';
 import { FlagList } from '../flags/flag-list.tsx';
-import { useRingNames } from '../known-names.ts';
+import { useNamesByResource } from '../known-names.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { Button } from '../parts/button.tsx';
@@ -124,7 +124,7 @@ interface PermissionsProps {
 }
 
 function Permissions({ api, user, session, onChanged }: PermissionsProps) {
-  const rings = useRingNames();
+  const names = useNamesByResource();
   const [draft, setDraft] = useState(emptyDraft);
   return (
     <EditPanel
@@ -139,7 +139,7 @@ function Permissions({ api, user, session, onChanged }: PermissionsProps) {
         onChanged(await api.updateUser({ username: user.username, flags: flagsOf(draft) }));
       }}
       saved="The permissions are saved."
-      fields={<FlagEditor draft={draft} onChange={setDraft} mine={session.flags} rings={rings} />}
+      fields={<FlagEditor draft={draft} onChange={setDraft} mine={session.flags} names={names} />}
       shown={<FlagList key="show" flags={user.flags} none="None: this user can log in and change their own details." />}
     />
   );

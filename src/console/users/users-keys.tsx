@@ -12,7 +12,7 @@ import { Select } from '../parts/fields.tsx';
 import { Failed, Loading } from '../parts/messages.tsx';
 import { type Answer, useAnswer, useState } from '../parts/state.ts';
 import { type Column, Rows } from '../parts/table.tsx';
-import { Moment } from '../parts/values.tsx';
+import { Minute, Moment } from '../parts/values.tsx';
 
 interface UserProps {
   readonly api: Client;
@@ -34,7 +34,7 @@ const columns: readonly Column<SafeApiKey>[] = [
   { title: 'API key', kind: 'name', cell: (apiKey) => <KeyName apiKey={apiKey} /> },
   { title: 'State', cell: (apiKey) => <StateTag apiKey={apiKey} /> },
   { title: 'Expires', cell: ({ expiresAt }) => <Moment at={expiresAt} /> },
-  { title: 'Last used', cell: ({ lastUsedAt }) => <Moment at={lastUsedAt} /> },
+  { title: 'Last used', cell: ({ lastUsedAt }) => <Minute at={lastUsedAt} /> },
 ];
 
 export function UsersKeys(props: UserProps) {
@@ -128,7 +128,7 @@ function KeysThatEnd({ api, user, heir, onHeir }: KeysThatEndProps) {
       <ul>
         {ending.map((apiKey) => (
           <li key={apiKey.keyid}>
-            <KeyName apiKey={apiKey} />, last used: <Moment at={apiKey.lastUsedAt} />
+            <KeyName apiKey={apiKey} />, last used: <Minute at={apiKey.lastUsedAt} />
           </li>
         ))}
         {more > 0 && <li key="more">and up to {more} more</li>}

@@ -29,17 +29,30 @@ const columns: readonly Column<User>[] = [
   },
   {
     title: 'User name',
+    kind: 'long',
     cell: ({ username }) => <bdi title={username}>{username}</bdi>,
     sort: ({ username }) => username,
   },
-  { title: 'E-mail', kind: 'wide', cell: ({ email }) => <bdi title={email}>{email}</bdi>, sort: ({ email }) => email },
+  {
+    title: 'E-mail',
+    kind: 'long',
+    shownFrom: 'medium',
+    cell: ({ email }) => <bdi title={email}>{email}</bdi>,
+    sort: ({ email }) => email,
+  },
   {
     title: 'Permissions',
-    kind: 'wide',
+    kind: 'long',
     cell: ({ flags }) => <FlagSummary flags={flags} />,
     sort: ({ flags }) => Object.keys(flags).length,
   },
-  { title: 'API keys', kind: 'number', cell: ({ keys }) => keys.length, sort: ({ keys }) => keys.length },
+  {
+    title: 'API keys',
+    kind: 'number',
+    shownFrom: 'medium',
+    cell: ({ keys }) => keys.length,
+    sort: ({ keys }) => keys.length,
+  },
   {
     title: 'Last login',
     cell: (user) => (user.state === 'invited' ? <Invited /> : <Ago at={user.lastLoginAt} />),
