@@ -51,6 +51,7 @@ export function ManagedKeysPage({ api, keeper, navigate, query }: PageProps) {
         },
         {
           title: 'Uses',
+          kind: 'long',
           cell: ({ uses = [] }) => (
             <span title={uses.map(useText).join(', ')}>
               <UseTags uses={uses} />
