@@ -145,66 +145,6 @@ test('deleted keyrings are listed, and brought back unless their name is taken',
   assert.deepEqual(troubles, []);
 });
 
-test('a managed key is rotated, set up, deleted by its name and brought back', async () => {
-  await appliance.call('POST', '/managed-keys', { name: 'Unseal' });
-  const items = [{ plaintext: 'aGVsbG8=' }];
-  const encrypted = (await appliance.call('POST', '/managed-keys/unseal/encrypt', { items })).body;
-  const decrypts = async () =>
-    (await appliance.call('POST', '/managed-keys/unseal/decrypt', encrypted)).body.items?.[0];
-  const { page, troubles } = await visitAs(appliance, 'ada', '/console/managed-keys');
-  await page.getByRole('row').filter({ hasText: 'server' }).getByRole('link', { name: 'Unseal' }).click();
-  await page.getByRole('heading', { name: 'Unseal', level: 1 }).waitFor();
-  await page.getByText('server: the service holds its keys and can use them').waitFor();
-  assert.equal(await page.getByRole('button', { name: 'Delete…' }).count(), 0);
-  await page.getByRole('button', { name: 'Rotate…' }).click();
-  await page.getByRole('button', { name: 'Rotate the managed key' }).click();
-  await page.getByRole('status').filter({ hasText: 'It has the new version 2.' }).waitFor();
-  const versions = page.getByRole('table', { name: 'Versions of unseal' });
-  await versions.getByRole('row').filter({ hasText: 'latest' }).getByText('2').first().waitFor();
-  assert.equal(await versions.getByRole('row').count(), 3);
-
-  await page.getByRole('button', { name: 'Change settings' }).click();
-  await page.getByLabel('Decrypts from version').fill('3');
-  await page.getByLabel('Encrypts from version').fill('x');
-  await page.getByLabel('Age at which a version is replaced').fill('59m');
-  await page.getByRole('button', { name: 'Save settings' }).click();
-  await page.getByText('Enter a whole number from 1 to 2.').waitFor();
-  await page.getByText('Enter a whole number from 0 to 2.').waitFor();
-  await page.getByText('Enter an age of at least 1h, such as 12h or 90d.').waitFor();
-  await page.getByLabel('Decrypts from version').fill('2');
-  await page.getByLabel('Encrypts from version').fill('1');
-  await page.getByLabel('Age at which a version is replaced').fill('90d');
-  await page.getByLabel('May be deleted').check();
-  await page.getByRole('button', { name: 'Save settings' }).click();
-  await page.getByText('Enter 0, or at least the version above.').waitFor();
-  await page.getByLabel('Encrypts from version').fill('0');
-  await page.getByRole('button', { name: 'Save settings' }).click();
-  await page.getByText('90d', { exact: true }).waitFor();
-  const { ring } = (await appliance.call('GET', '/managed-keys/unseal')).body;
-  assert.deepEqual([ring.minDecryptionVersion, ring.minEncryptionVersion, ring.deletionAllowed], [2, 0, true]);
-  assert.equal(ring.rotateAfter, 90 * 86_400);
-  assert.match((await decrypts()).error, /too old/);
-  await page.getByText('Messages of versions before 2 are refused').waitFor();
-  assert.equal(await versions.getByRole('row').count(), 2);
-  await page.getByRole('button', { name: 'Change settings' }).click();
-  await page.getByLabel('Decrypts from version').fill('1');
-  await page.getByRole('button', { name: 'Save settings' }).click();
-  await versions.getByRole('row').nth(2).waitFor();
-  assert.deepEqual(await decrypts(), items[0]);
-
-  await page.getByRole('button', { name: 'Delete…' }).click();
-  await page.getByLabel('Type unseal to confirm').fill('unseal');
-  await page.getByRole('button', { name: 'Delete the managed key' }).click();
-  await page.getByText('There are no managed keys.').waitFor();
-  assert.equal((await appliance.call('GET', '/managed-keys/unseal')).status, 404);
-  await page.getByRole('button', { name: 'Deleted', exact: true }).click();
-  await page.getByRole('button', { name: 'Restore Unseal' }).waitFor();
-  await page.getByRole('button', { name: 'Restore it' }).click();
-  await page.getByRole('heading', { name: 'Unseal', level: 1 }).waitFor();
-  assert.deepEqual(await decrypts(), items[0]);
-  assert.deepEqual(troubles, []);
-});
-
 test('Tang key pairs: the first is made, the next advertised, an earlier one deleted by its thumbprint', async () => {
   const { page, troubles } = await visitAs(appliance, 'ada', '/console/tang');
   await page.getByText('There are no Tang key pairs yet.').waitFor();

@@ -160,20 +160,6 @@ test('keyrings and managed keys stand in one list; deleted ones come back at onc
   assert.deepEqual(troubles, []);
 });
 
-test('a managed key is made from the page for new keyrings', async () => {
-  const { page, troubles } = await visitAs(appliance, 'ada', '/console/managed-keys');
-  await page.getByRole('link', { name: 'New managed key' }).click();
-  await page.getByLabel('Name').fill('Signer');
-  await page.getByLabel('ed25519').check();
-  await looksRight(page, 'new-transit-ring');
-  await page.getByRole('button', { name: 'Create the managed key' }).click();
-  await page.getByRole('heading', { name: 'Signer', level: 1 }).waitFor();
-  assert.equal((await call('GET', '/managed-keys/signer')).body.ring.type, 'ed25519');
-  await call('PUT', '/managed-keys/signer/config', { deletionAllowed: true });
-  await call('DELETE', '/managed-keys/signer');
-  assert.deepEqual(troubles, []);
-});
-
 test('the palette rotates, disables and changes colours; ? shows the keys', async () => {
   const { page, troubles } = await visitAs(appliance, 'ada', '/console/about');
   await page.getByRole('heading', { name: 'About', level: 1 }).waitFor();

@@ -29,7 +29,7 @@ const { body: nameless } = await call('POST', '/ks/encrypt', { ringname: 'payrol
 const made = await call('POST', '/ks/keyrings', { name: 'old' });
 await call('DELETE', '/ks/keyrings/old');
 for (const [name, type] of [
-  ['Unseal', 'aes256-gcm96'],
+  ['Unseal', 'aes256-gcm'],
   ['derived', 'chacha20-poly1305'],
   ['s'.repeat(128), 'ecdsa-p256'],
   ['gone', 'ed25519'],
@@ -90,22 +90,22 @@ const states: readonly State[] = [
   },
   { name: 'keyring-unknown', path: '/console/keyrings/nowhere', text: 'Try again' },
   { name: 'asym', path: '/console/asym', text: 'New asymmetric keyring' },
-  { name: 'transit', path: `/console/managed-keys?deleted=${gone.body.id}&name=gone`, text: '3 entries' },
+  { name: 'managed-keys', path: `/console/managed-keys?deleted=${gone.body.id}&name=gone`, text: '3 entries' },
   {
-    name: 'transit-bin',
+    name: 'managed-keys-bin',
     path: '/console/managed-keys',
     go: pressed('Deleted'),
     text: '1 entry.',
   },
-  { name: 'managed-key', path: '/console/managed-keys/unseal', text: 'latest' },
+  { name: 'managed-key', path: '/console/managed-keys/unseal', text: 'primary' },
   {
-    name: 'transit-ring-settings',
+    name: 'managed-key-settings',
     path: '/console/managed-keys/unseal',
     go: pressed('Change settings'),
     text: 'Save settings',
   },
-  { name: 'transit-ring-delete', path: '/console/managed-keys/unseal', go: pressed('Delete…'), text: 'to confirm' },
-  { name: 'transit-signer', path: `/console/managed-keys/${'s'.repeat(128)}`, text: 'BEGIN PUBLIC KEY' },
+  { name: 'managed-key-delete', path: '/console/managed-keys/unseal', go: pressed('Delete…'), text: 'to confirm' },
+  { name: 'managed-key-signer', path: `/console/managed-keys/${'s'.repeat(128)}`, text: 'BEGIN PUBLIC KEY' },
   { name: 'tang', path: '/console/tang', text: '3 entries' },
   {
     name: 'tang-delete',

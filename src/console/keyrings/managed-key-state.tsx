@@ -184,6 +184,7 @@ interface DeleteKeyProps extends Pick<KeyStateProps, 'api' | 'ring' | 'dependent
 /** Asks for the name, and for how long the key can be restored. */
 export function DeleteKey({ api, ring, dependents, navigate, onClose }: DeleteKeyProps) {
   const { name, displayName } = ring;
+  const [days, setDays] = useState('30');
   return (
     <Confirm
       title={`Delete ${displayName}?`}
@@ -197,8 +198,9 @@ export function DeleteKey({ api, ring, dependents, navigate, onClose }: DeleteKe
           <Select
             name="days"
             label="It can be restored for"
-            value="30"
-            options={dayChoices.map((days): [string, string] => [`${days}`, `${days} days`])}
+            value={days}
+            onChange={setDays}
+            options={dayChoices.map((each): [string, string] => [`${each}`, `${each} days`])}
           />
           <Field name="name" label={`Type ${name} to confirm`} isRequired />
         </>
@@ -208,7 +210,7 @@ export function DeleteKey({ api, ring, dependents, navigate, onClose }: DeleteKe
         const used = isInUse(dependents);
         const { id } = await api.deleteManagedKey({
           key: name,
-          days: Number(values.text('days')),
+          days: Number(days),
           ...(used && { used }),
         });
         navigate(hrefTo('managedKeys', {}, { deleted: id, name }));

@@ -4,6 +4,7 @@ import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { ButtonLink } from '../parts/button.tsx';
 import { StateTag, UseTags } from './managed-key-parts.tsx';
+import { useText } from './managed-key-words.ts';
 import { RingList } from './ring-list.tsx';
 import { managedKeySource } from './ring-source.ts';
 
@@ -48,7 +49,15 @@ export function ManagedKeysPage({ api, keeper, navigate, query }: PageProps) {
           cell: ({ primaryVersion }) => primaryVersion ?? <span data-quiet>none</span>,
           sort: ({ primaryVersion = 0 }) => primaryVersion,
         },
-        { title: 'Uses', cell: ({ uses = [] }) => <UseTags uses={uses} /> },
+        {
+          title: 'Uses',
+          kind: 'long',
+          cell: ({ uses = [] }) => (
+            <span title={uses.map(useText).join(', ')}>
+              <UseTags uses={uses} />
+            </span>
+          ),
+        },
       ]}
       empty={<p>There are no managed keys.</p>}
     />

@@ -19,6 +19,7 @@ export function NewManagedKey({ api, navigate }: Pick<PageProps, 'api' | 'naviga
   const [type, setType] = useState<KeyType>(usualType('encrypt'));
   const { usual, possible } = usesFor(purpose, type) ?? { usual: [], possible: [] };
   const offered = possible.filter((use) => use !== 'export');
+  const isOneUse = offered.length === 1 && offered.every((use) => usual.includes(use));
   const types = typesFor(purpose);
   const isDerivable = purpose === 'encrypt' && !type.startsWith('rsa-');
 
@@ -72,7 +73,7 @@ export function NewManagedKey({ api, navigate }: Pick<PageProps, 'api' | 'naviga
           onChange={(next) => setType(types.find((each) => each === next) ?? type)}
         />
       )}
-      {offered.length > 1 && (
+      {!isOneUse && (
         <fieldset key={`uses ${purpose} ${type}`} data-choices>
           <legend>Uses</legend>
           {offered.map((use) => (
@@ -81,7 +82,7 @@ export function NewManagedKey({ api, navigate }: Pick<PageProps, 'api' | 'naviga
           <p data-hint>They cannot be changed later.</p>
         </fieldset>
       )}
-      {offered.length === 1 && <input key="only use" type="hidden" name={`use-${offered[0]}`} value="on" />}
+      {isOneUse && <input key="only use" type="hidden" name={`use-${offered[0]}`} value="on" />}
       <details>
         <summary>More</summary>
         {purpose !== 'secret' && (

@@ -36,6 +36,7 @@ export function RingList(props: RingListProps) {
   const showsDeleted = arrangementOf(query).chips.includes('deleted');
   const list = useRings(props, showsDeleted);
   const { title } = consolePages[page];
+  const isOneCustody = page === 'managedKeys';
   const restore = useAction((row: Row) => restoreRing(row, navigate));
   const name: Column<Row> = { title: 'Name', kind: 'name', cell: nameCell, sort: ({ name }) => name };
   const times = showsDeleted ? deletedColumns(restore.isBusy, (row) => void restore.start(row)) : timeColumns;
@@ -48,7 +49,13 @@ export function RingList(props: RingListProps) {
         {...{ page, navigate, query, keeper, list }}
         caption={showsDeleted ? `Deleted ${title.toLowerCase()}` : title}
         label="Search by name or id"
-        columns={[name, ...(sources.length > 1 ? [kindColumn] : []), custody, ...columns, ...times]}
+        columns={[
+          name,
+          ...(sources.length > 1 ? [kindColumn] : []),
+          ...(isOneCustody ? [] : [custody]),
+          ...columns,
+          ...times,
+        ]}
         keyOf={({ id }) => id}
         nameOf={({ displayName }) => displayName}
         textsOf={({ displayName, id, type = '', source }) => [displayName, id, type, nounOf(source.kind)]}
