@@ -1,6 +1,7 @@
-// Wording of what was done to a managed key, where its record says more than the action: which state it got, how it came
-// in or went out, through which interface, and with which version.
+// Wording of what was done to a managed key, where its record says more than the action: which state it got, how it
+// came in or went out, through which interface, and with which version.
 import { dialectText } from '../keyrings/managed-key-words.ts';
+import { isAboutKey } from './key-actions.ts';
 import type { ActivityRecord } from './records.ts';
 
 interface KeyWords {
@@ -54,9 +55,4 @@ export function keyDetailsOf({ action, props, reporter }: ActivityRecord): strin
     ...(version === undefined ? [] : [`${version}${from}`]),
     ...(typeof dialect === 'string' ? [`through ${dialectText(dialect)}`] : []),
   ];
-}
-
-/** Records from before managed keys had their name say `transit`. */
-export function isAboutKey(action: string): boolean {
-  return action.startsWith('key.') || action.startsWith('transit.');
 }
