@@ -64,7 +64,7 @@ const deterministic = [
   ...['supports_encryption', 'supports_decryption', 'supports_signing', 'key_size'],
 ];
 
-/** What must be the same in both answers. */
+/** The part of an answer that must be the same in both. */
 function comparedOf(path: string, data: Data | undefined): unknown {
   if (!data) return undefined;
   if (path.includes('/decrypt/')) return data.plaintext;

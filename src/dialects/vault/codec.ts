@@ -32,6 +32,9 @@ export function outcomeOf(told: VaultResponse, nextId: () => string): Outcome {
   return { status, body: body ?? {}, ...(!body && { content: null }), ...(headers && { headers }) };
 }
 
+/** Vault keeps no key that was deleted, even while it can be restored here. */
+const isGone = /^the key is (?:pending deletion|destroyed)\b/;
+
 /** Translates a refusal of our endpoints into Vault's terms. */
 export function refusalOf({ status, headers, body }: Outcome, missing: string | undefined): VaultResponse {
   const message: unknown = Reflect.get(body, 'message');
@@ -41,7 +44,7 @@ export function refusalOf({ status, headers, body }: Outcome, missing: string | 
   if (status === 404 && text.startsWith('the key has no version')) {
     return problem(400, 'version does not exist or cannot be found');
   }
-  if (status === 404) return missing === undefined ? nothing : problem(400, missing);
+  if (status === 404 || isGone.test(text)) return missing === undefined ? nothing : problem(400, missing);
   if (status === 503 && text === sealedError.message) return isSealed;
   return { ...problem(status, text), headers };
 }
