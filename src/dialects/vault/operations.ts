@@ -18,11 +18,11 @@ import { hmac, noHash, sign, verify } from './signatures.ts';
 import { cacheConfig, hash, keysConfig, random } from './tools.ts';
 import { byokExport, exportKey, importKey, importVersion, wrappingKey } from './transfer.ts';
 
-/** What a path names; a string is the reason for a refusal. */
+/** The operation or setting that a path names; a string is the reason for a refusal. */
 export type Named = Operation | Setting | string;
 
 /** A request as far as it names an operation. */
-export interface Asked {
+interface Asked {
   readonly method: string;
   /** The path's parts after /v1 and the tenant. */
   readonly path: readonly string[];
@@ -54,7 +54,7 @@ function behindMount({ method, isList, query }: Asked, rest: readonly string[]):
   return isWrite(method) ? written(rest) : undefined;
 }
 
-/** What is under keys/NAME. */
+/** Operations under keys/NAME. */
 function ofKey(method: string, name: string, [what, ...more]: readonly string[]): Named | undefined {
   if (more.length > 0) return undefined;
   if (what === undefined) {
