@@ -1,10 +1,5 @@
-<<<<<<< HEAD
 // Operations of the transit engine besides messages: MACs, signatures of every kind, random bytes and hashes, keys on
 // their way in and out, soft deletion, aliases. A comparison with OpenBao's own answers is in test/interop.
-=======
-// What the transit engine's clients can do beside messages: MACs, signatures of every kind, random bytes and hashes, keys
-// on their way in and out, soft deletion, aliases. That the answers are OpenBao's is tested in test/interop.
->>>>>>> origin/kvault
 import assert from 'node:assert/strict';
 import {
   constants,

@@ -41,11 +41,7 @@ function schemeOf(given: JsonObject, inPath: string | undefined, work: 'sign' | 
   };
 }
 
-<<<<<<< HEAD
 /** Undefined for `auto`: as long as possible to sign, any to verify. In Go `auto` is 0 as a number, and `hash` -1. */
-=======
-/** Undefined for `auto`: as long as possible to sign, any to verify. Go's numbers for `auto` and `hash` are 0 and -1. */
->>>>>>> origin/kvault
 function saltLengthOf(given: JsonObject): number | 'hash' | undefined {
   const { salt_length: value } = given;
   if (value === undefined || value === null || value === '') return undefined;
