@@ -9,6 +9,9 @@ export function generateRandom({ world }: Context, { bytes = 32 }: Body<'generat
   return { random: toBase64(world.random(bytes)) };
 }
 
-export function hashMessage(_ctx: Context, { input, hash = 'sha2-256' }: Body<'hashMessage'>): Answer<'hashMessage'> {
+export function hashMessage(
+  _ctx: Context,
+  { input = '', hash = 'sha2-256' }: Body<'hashMessage'>,
+): Answer<'hashMessage'> {
   return { hash: toBase64(plainDigest(hash, inputBytes(input))) };
 }
