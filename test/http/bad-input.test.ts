@@ -60,7 +60,7 @@ for (const each of sampled) {
     // With DELETE, many clients send no body.
     for (const raw of raws) if (raw !== '' || method !== 'DELETE') await refuses({ raw });
     await refuses({ raw: Uint8Array.of(0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d) });
-    await refuses({});
+    if (method !== 'DELETE') await refuses({});
     for (const type of ['text/plain', 'application/x-www-form-urlencoded', '', 'application/jsonx', 'json']) {
       await refuses({ raw: good, headers: { 'Content-Type': type } });
     }

@@ -1,7 +1,12 @@
-// Wording of what was done to a managed key, where its record says more than the action: which state it got, how it came
-// in or went out, through which interface, and with which version.
+// Wording of what was done to a managed key, where its record says more than the action: which state it got, how it
+// came in or went out, through which interface, and with which version.
 import { dialectText } from '../keyrings/managed-key-words.ts';
-import type { ActivityRecord } from './records.ts';
+
+interface KeyRecord {
+  readonly action: string;
+  readonly props: Readonly<Record<string, unknown>>;
+  readonly reporter?: string;
+}
 
 interface KeyWords {
   readonly past: string;
@@ -28,7 +33,7 @@ const transfers: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 /** The wording of a record about a managed key; undefined if its action says everything. */
-export function keyWordsOf({ action, props, reporter }: ActivityRecord): KeyWords | undefined {
+export function keyWordsOf({ action, props, reporter }: KeyRecord): KeyWords | undefined {
   if (reporter !== undefined) return undefined;
   const version = typeof props.keyVersion === 'number' ? `version ${props.keyVersion} of` : undefined;
   if (action === 'key.state') {
@@ -44,7 +49,7 @@ export function keyWordsOf({ action, props, reporter }: ActivityRecord): KeyWord
 }
 
 /** Details of a record about a managed key that its sentence leaves out. */
-export function keyDetailsOf({ action, props, reporter }: ActivityRecord): string[] {
+export function keyDetailsOf({ action, props, reporter }: KeyRecord): string[] {
   if (reporter !== undefined || !isAboutKey(action)) return [];
   const { dialect, keyVersion, fromKeyVersion } = props;
   const isSaid = action === 'key.state' || action === 'key.export';
