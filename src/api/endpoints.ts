@@ -8,6 +8,7 @@ import { assetEndpoints } from './assets.ts';
 import { asymEndpoints } from './asym.ts';
 import { encryptionEndpoints } from './encryption.ts';
 import { keyOperationEndpoints } from './key-operations.ts';
+import { keyToolEndpoints } from './key-tools.ts';
 import { keyringEndpoints } from './keyrings.ts';
 import { loginEndpoints } from './logins.ts';
 import { managedKeyEndpoints } from './managed-keys.ts';
@@ -24,6 +25,7 @@ export const endpoints = [
   ...asymEndpoints,
   ...managedKeyEndpoints,
   ...keyOperationEndpoints,
+  ...keyToolEndpoints,
   ...tangEndpoints,
   ...accountEndpoints,
   ...apikeyEndpoints,

@@ -18,6 +18,7 @@ export const sample = {
   wrappedManagedKey: 'mC8qT0cUQ2R3YjV0c1pQd2VrZ0pXbGxBcVZ3T0ZxSjg=',
   keyMac: 'vault:v1:pY1pPkQ0QbYxJ4m0Vt2qKXkR1mPj0lFt8m5S6sV9n7E=',
   wrappedDataKey: 'H6h0g1kqVQm8mVv2nJ0p3l7cUeT4sXyZ9aBcDeFgHiJkLmNoPqRs0w==',
+  messageHash: 'LPJNul+wow4m6DsqxbninhsWHlwfp0JecwQzYpOLmCQ=',
   dataKey: 'Zr1LsDfGhJcQpEaUiOvNkMxTbYgq0K2yV7n3mB8tXw4=',
   tangThumbprint: 'XzLd2sWQ0mYc6cVqkTn5fJb1uHgA9e8RrPoKxMZtSvE',
   tangExchange: 'Qy7nD0pUeWc3hTgBvXaR5sKjLfM1zO9iNqYtJ8uE4wo',

@@ -196,6 +196,15 @@ const dependent = z
   .meta({ id: 'ManagedKeyDependent', description: 'one way in which a caller uses a managed key' });
 export type Dependent = z.output<typeof dependent>;
 
+const exported = {
+  version: count.meta({ description: 'the version that was exported', examples: [1] }),
+  wrapped: base64.exactOptional().meta({
+    description: 'an AES-256 key encrypted with RSA-OAEP, then the key wrapped under it with AES-KWP',
+    examples: [sample.wrappedManagedKey],
+  }),
+  plaintext: base64.exactOptional().meta({ description: 'the key itself, base64', examples: [sample.dataKey] }),
+};
+
 const keyId = managedKeyId.meta({
   description: 'the id, under which it can be restored',
   examples: [sample.managedKeyId],
@@ -386,9 +395,20 @@ export const managedKeyEndpoints = [
         .min(0)
         .exactOptional()
         .meta({ description: '0 or absent: the latest', examples: [0] }),
+      allVersions: z
+        .boolean()
+        .exactOptional()
+        .meta({
+          description: '`true`: all that decrypt and whose keys are here, the newest 1,000',
+          examples: [false],
+        }),
       publicKey: text.exactOptional().meta({
         description: 'RSA of 2048, 3072 or 4096 bits to wrap to: SPKI, PEM or base64 of DER',
         examples: [sample.wrappingPublicKey],
+      }),
+      toKey: requiredText.exactOptional().meta({
+        description: 'in place of `publicKey`: an RSA managed key that the caller may read, by name, id or alias',
+        examples: ['partner'],
       }),
       hash: z
         .enum(['sha2-256', 'sha1', 'sha2-384', 'sha2-512'])
@@ -397,19 +417,20 @@ export const managedKeyEndpoints = [
       plaintext: z
         .boolean()
         .exactOptional()
-        .meta({ description: '`true`: in clear, if no `publicKey` is given', examples: [false] }),
+        .meta({ description: '`true`: in clear, if there is nothing to wrap to', examples: [false] }),
       format: z.enum(['raw', 'der']).exactOptional().meta({
         description: 'of the key: `raw`, or `der` (PKCS #8), as which asymmetric keys are exported if absent',
       }),
     }),
     answer: z.object({
-      version: count.meta({ description: 'the version that was exported', examples: [1] }),
+      name: z.string().meta({ pattern: ringNamePattern, description: 'the name of the key', examples: ['unseal'] }),
+      type,
       format: z.enum(['raw', 'der']).meta({ description: 'what the bytes are' }),
-      wrapped: base64.exactOptional().meta({
-        description: 'an AES-256 key encrypted with RSA-OAEP, then the key wrapped under it with AES-KWP',
-        examples: [sample.wrappedManagedKey],
-      }),
-      plaintext: base64.exactOptional().meta({ description: 'the key itself, base64', examples: [sample.dataKey] }),
+      ...exported,
+      versions: z
+        .array(z.object(exported).meta({ id: 'ExportedKeyVersion', description: 'an exported version' }))
+        .exactOptional()
+        .meta({ description: 'with `allVersions`: each of them, the newest first' }),
     }),
   }),
 ] as const;

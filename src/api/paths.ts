@@ -37,6 +37,8 @@ export const clientPaths = {
   createManagedKey: ['POST', '/managed-keys'],
   listManagedKeys: ['GET', '/managed-keys', 'deleted', 'cursor', 'limit'],
   getWrappingKey: ['GET', '/managed-keys/wrapping-key'],
+  generateRandom: ['POST', '/managed-keys/random'],
+  hashMessage: ['POST', '/managed-keys/hash'],
   getManagedKey: ['GET', '/managed-keys/{key}'],
   deleteManagedKey: ['DELETE', '/managed-keys/{key}'],
   restoreManagedKey: ['POST', '/managed-keys/{id}/restore'],

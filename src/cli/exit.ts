@@ -70,10 +70,15 @@ const usualAdvice: Readonly<Partial<Record<ErrorCode, string>>> = {
   internal: 'look at the log of the appliance',
 };
 
+function adviceFor({ code, message }: KmsError): string | undefined {
+  // Other refusals than for want of a flag do not depend on the key.
+  return code === 'forbidden' && !message.includes('permission flag') ? undefined : usualAdvice[code];
+}
+
 /** An error in one line, without secrets: what went wrong, and what to do. */
 export function sentenceOf(error: unknown): string {
   if (error instanceof KmsError) {
-    const advice = error.hint ?? usualAdvice[error.code];
+    const advice = error.hint ?? adviceFor(error);
     return withoutSecrets(visible(error.message + (advice === undefined ? '' : `; ${advice}`)));
   }
   const hint = isSystemError(error) ? '' : '; this is a defect of kms: KMS_DEBUG=1 shows where';

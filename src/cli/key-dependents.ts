@@ -50,13 +50,13 @@ export async function dependentLines(
   const { dependents } = await client.listManagedKeyDependents({ key });
   const uses = dependents.filter((use) => version === undefined || use.version === version);
   const what = version === undefined ? key : `version ${version} of ${key}`;
-  if (uses.length === 0) return [`no caller has used ${what}`];
+  if (uses.length === 0) return [`No caller has ever used ${what}.`];
   const shown = await withNames(client, uses.slice(0, mostShown));
   const style = { columns, colour: false, short: { now: Date.now() } };
   const more = uses.length - shown.length;
   return [
-    `who uses ${what}:`,
+    `Who uses ${what}:`,
     ...table(shown, useColumns, style).map((line) => `  ${line}`),
-    ...(more > 0 ? [`  and ${more} more, see \`kms key dependents ${key}\``] : []),
+    ...(more > 0 ? [`  and ${more} more: see \`kms key dependents ${key}\``] : []),
   ];
 }

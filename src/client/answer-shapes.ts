@@ -46,6 +46,7 @@ export const things: Readonly<Record<string, string>> = {
     deletionAllowed:boolean tags:object props:object createdAt:time updatedAt:time activateAt:count|null
     deactivateAt:count|null deletedAt?:time restorableUntil?:time versions?:ManagedKeyVersion[]`,
   ManagedKeyDependent: 'caller:caller dialect:text version:count operation:text count:count lastUsedAt:time',
+  ExportedKeyVersion: 'version:count wrapped?:base64 plaintext?:base64',
   ManagedKeyResult: `
     ciphertext?:token keyVersion?:count plaintext?:text signature?:token mac?:token valid?:boolean warning?:text
     error?:text`,
@@ -130,6 +131,8 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
   createManagedKey: 'key:ManagedKey',
   listManagedKeys: 'data:ManagedKey[] pagination:PageInfo',
   getWrappingKey: 'id:text algorithm:word publicKey:text expiresAt:integer',
+  generateRandom: 'random:base64',
+  hashMessage: 'hash:base64',
   getManagedKey: 'key:ManagedKey',
   deleteManagedKey: 'name:ring id:managedKey restorableUntil:time',
   restoreManagedKey: 'key:ManagedKey',
@@ -141,7 +144,9 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
   trimManagedKey: 'key:ManagedKey',
   listManagedKeyDependents: 'dependents:ManagedKeyDependent[]',
   importManagedKey: 'key:ManagedKey',
-  exportManagedKey: 'version:count format:word wrapped?:base64 plaintext?:base64',
+  exportManagedKey: `
+    name:ring type:word format:word version:count wrapped?:base64 plaintext?:base64
+    versions?:ExportedKeyVersion[]`,
   encryptWithKey: 'items:ManagedKeyResult[]',
   decryptWithKey: 'items:ManagedKeyResult[]',
   rewrapWithKey: 'items:ManagedKeyResult[]',

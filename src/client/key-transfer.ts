@@ -7,10 +7,12 @@ import { isPem, pemText, toPem } from '../crypto/pem.ts';
 import { systemRandom } from '../crypto/random.ts';
 import type { AnswerTo } from './methods.ts';
 
+const wrappingType = 'rsa-4096';
+
 /** The key wrapped with RSA-OAEP-SHA256 and AES-KWP, base64. The platform's RSA must be there. */
-export function wrapForImport(key: Uint8Array, { algorithm, publicKey }: AnswerTo<'getWrappingKey'>): string {
-  const spki = importPublicKey(algorithm, 'der', keyDerOfPem(publicKey, 'public'));
-  return toBase64(wrapToRsa(algorithm, spki, 'sha2-256', key, systemRandom));
+export function wrapForImport(key: Uint8Array, { publicKey }: AnswerTo<'getWrappingKey'>): string {
+  const spki = importPublicKey(wrappingType, 'der', keyDerOfPem(publicKey, 'public'));
+  return toBase64(wrapToRsa(wrappingType, spki, 'sha2-256', key, systemRandom));
 }
 
 /** A public key from a file as the interface takes it: PEM, or base64 of DER. */

@@ -1,5 +1,5 @@
-// Dependents of a managed key: their uses are counted, and told before the key goes. A key that was used in the last day
-// goes only if the caller says so.
+// Dependents of a managed key: their uses are counted, and told before the key goes. A key that was used in the last
+// day goes only if the caller says so.
 import type { Answer } from '../api/endpoints.ts';
 import { KmsError } from '../errors.ts';
 import { timestamp } from '../model/timestamp.ts';

@@ -96,6 +96,7 @@ export class KeyInUse {
     if ('problem' in read) throw refusal(read.problem);
     if (read.version > this.key.latestVersion) throw refusal(`invalid ${what}: version is too new`);
     if (read.version < this.key.minDecryptVersion) {
+      if (what === 'HMAC') throw refusal('cannot verify HMAC: version is too old (disallowed by policy)');
       throw refusal('ciphertext or signature version is disallowed by policy (too old)');
     }
     return read;

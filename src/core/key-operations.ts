@@ -251,6 +251,13 @@ export function versionDeed(keyVersion: number): ActivityDetails {
   return lastDeed;
 }
 
+/** The same of a message to sign, to hash or to make a MAC of. */
+export function inputBytes(text: string): Uint8Array {
+  const read = readBase64(text);
+  if (read instanceof Uint8Array) return read;
+  throw refusal(`unable to decode input as base64: illegal base64 data at input byte ${read.wrongAt}`);
+}
+
 /** The bytes of a text in base64, as Go reads it. */
 export function bytesOf(text: string): Uint8Array {
   const read = readBase64(text);

@@ -15,7 +15,7 @@ import { type KeyType, keyTypeFacts } from '../model/key-types.ts';
 import type { KeyVersion } from '../store/tables/managed-key-versions.ts';
 import type { Context } from './context.ts';
 import { KeyInUse, refusal } from './key-in-use.ts';
-import { bytesOf, each, versionDeed } from './key-operations.ts';
+import { each, inputBytes, versionDeed } from './key-operations.ts';
 import { isRsa } from './key-versions.ts';
 import { inPlace, type KeyWork } from './key-work.ts';
 import type { NamedKey } from './managed-keys.ts';
@@ -30,7 +30,7 @@ export function signWithKey(
   work: KeyWork = inPlace(ctx.world),
 ): Answer<'signWithKey'> {
   const use = new KeyInUse(ctx, { key: ref }, 'sign', work);
-  const type = signingType(use.type);
+  const type = signingType(use.type, 'signing');
   const options = optionsOf(type, scheme);
   const sign = (item: KeyItem) => {
     const stored = use.toMake(item.keyVersion ?? keyVersion, 'signing');
@@ -42,7 +42,7 @@ export function signWithKey(
     });
     return { signature: prefixed(stored.version, made), keyVersion: stored.version };
   };
-  return oneOrEach(ctx, { input, items }, sign, ({ keyVersion: version }) => version);
+  return oneOrEach(ctx, { input, items }, sign, 'missing input');
 }
 
 export function verifyWithKey(
@@ -61,11 +61,11 @@ export function verifyWithKey(
     const { version, bytes } = use.read(text, isMac ? 'HMAC' : 'signature');
     const made = use.toRead(version);
     const valid = isMac
-      ? isHmac(macHash(stored.type, scheme.hash), macKey(use, made), bytesOf(item.input ?? ''), bytes)
+      ? isHmac(macHash(stored.type, scheme.hash), macKey(use, made), inputBytes(item.input ?? ''), bytes)
       : verifies(use, made, item, bytes, scheme);
     return { valid, ...use.warning(made), keyVersion: version };
   };
-  const answer = oneOrEach(ctx, { input, items, signature, mac }, verify, ({ keyVersion }) => keyVersion);
+  const answer = oneOrEach(ctx, { input, items, signature, mac }, verify, 'missing input');
   if ('items' in answer) return answer;
   const { valid, warning } = answer;
   return { valid, ...(warning !== undefined && { warning }) };
@@ -78,7 +78,7 @@ function verifies(
   signature: Uint8Array,
   scheme: Scheme,
 ): boolean {
-  const type = signingType(use.type);
+  const type = signingType(use.type, 'verification');
   return use.work.run('verify', {
     type,
     publicKey: use.publicKey(stored),
@@ -97,10 +97,10 @@ export function macWithKey(
   const name = macHash(use.type, hash);
   const make = (item: KeyItem) => {
     const stored = use.toMake(item.keyVersion ?? keyVersion);
-    const made = hmac(name, macKey(use, stored), bytesOf(item.input ?? ''));
+    const made = hmac(name, macKey(use, stored), inputBytes(item.input ?? ''));
     return { mac: prefixed(stored.version, made), keyVersion: stored.version };
   };
-  return oneOrEach(ctx, { input, items }, make, ({ keyVersion: version }) => version);
+  return oneOrEach(ctx, { input, items }, make, 'missing input for HMAC');
 }
 
 function macKey(use: KeyInUse, stored: KeyVersion): Uint8Array {
@@ -111,18 +111,18 @@ function macKey(use: KeyInUse, stored: KeyVersion): Uint8Array {
 function macHash(type: KeyType, wanted: HashName | undefined): HashName {
   const [own] = keyTypeFacts[type].hashes;
   if (!type.startsWith('hmac-') || own === undefined || own === 'sha1') {
-    throw refusal(`key type ${type} does not support HMAC`);
+    throw refusal(`key type ${keyTypeFacts[type].vault?.type ?? type} does not support HMAC creation`);
   }
   if (wanted === undefined || wanted === own) return own;
   throw refusal(`hash: a key of the type ${type} makes MACs with ${own}`);
 }
 
-function signingType(type: KeyType): SigningType {
+function signingType(type: KeyType, work: 'signing' | 'verification'): SigningType {
   if (isRsa(type) || type.startsWith('ecdsa-') || type.startsWith('ml-dsa-') || type === 'ed25519') {
     // Cast: these are the types that sign.
     return type as SigningType;
   }
-  throw refusal(`key type ${type} does not support signing`);
+  throw refusal(`key type ${keyTypeFacts[type].vault?.type ?? type} does not support ${work}`);
 }
 
 /** The options that the type takes, with those usual for it. Vault's clients name all of them for every type. */
@@ -143,26 +143,29 @@ function optionsOf(type: SigningType, { hash, padding, saltLength, encoding }: S
 
 /** Ed25519 signs whatever comes as the message. */
 function signable(type: SigningType, input: string | undefined, prehashed = false) {
-  return { bytes: bytesOf(input ?? ''), isDigest: prehashed && keyTypeFacts[type].prehashed !== 'none' };
+  return { bytes: inputBytes(input ?? ''), isDigest: prehashed && keyTypeFacts[type].prehashed !== 'none' };
 }
 
-type Made = { readonly [name: string]: unknown };
+interface Made {
+  readonly keyVersion: number;
+}
 
-/** Does one thing, recorded as the request, or each of the items. */
+/** Does one thing, recorded as the request, or each of the items. `missing` is said of an item without input. */
 function oneOrEach<M extends Made>(
   ctx: Context,
   { items, ...one }: { readonly items?: readonly KeyItem[] | undefined } & KeyItem,
   work: (item: KeyItem) => M,
-  versionOf: (made: M) => number,
+  missing: string,
 ): M | { items: M[] } {
   if (items === undefined) {
     const made = work(one);
-    ctx.note(versionDeed(versionOf(made)));
+    ctx.note(versionDeed(made.keyVersion));
     return made;
   }
   const answer = each(ctx, items, (item) => {
+    if (item.input === undefined) throw refusal(missing);
     const made = work(item);
-    return { made, deed: versionDeed(versionOf(made)) };
+    return { made, deed: versionDeed(made.keyVersion) };
   });
   // Cast: each item is what `work` made, or an error.
   return answer as { items: unknown[] } as { items: M[] };

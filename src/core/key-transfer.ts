@@ -1,40 +1,20 @@
-// Managed keys on their way in and out: the wrapping key, import and export. A key comes in wrapped to the wrapping
-// key, or in clear on the local socket; it goes out wrapped to a public key of the caller's, or in clear where that is
-// said.
+// Managed keys on their way in: wrapped to the wrapping key, or in clear on the local socket. Export is in key-export.ts.
 import type { Answer, Body } from '../api/endpoints.ts';
 import { fromBase64, toBase64 } from '../crypto/bytes.ts';
-import {
-  exportPkcs8,
-  importPublicKey,
-  type KeyFormat,
-  keyDerOfPem,
-  publicKeyOf,
-  publicKeyPem,
-} from '../crypto/managed/keys.ts';
+import { importPublicKey, type KeyFormat, keyDerOfPem, publicKeyOf, publicKeyPem } from '../crypto/managed/keys.ts';
 import { openKey, sealKey } from '../crypto/managed/sealed-keys.ts';
 import { isPem } from '../crypto/pem.ts';
 import type { OaepHash } from '../crypto/primitives.ts';
 import { invalidField, KmsError } from '../errors.ts';
-import { useProblem } from '../model/key-states.ts';
 import { type KeyType, keyTypeFacts } from '../model/key-types.ts';
 import type { ManagedKey } from '../store/tables/managed-keys.ts';
 import type { WrappingKey } from '../store/tables/wrapping-keys.ts';
 import type { Context } from './context.ts';
-import { versionOf } from './key-changes.ts';
-import { countUse, dayLength } from './key-dependents.ts';
-import { addVersion, isAsymmetric, isRsa, type KeyMaterial, openVersion } from './key-versions.ts';
+import { dayLength } from './key-dependents.ts';
+import { addVersion, isAsymmetric, type KeyMaterial } from './key-versions.ts';
 import { inPlace, type KeyWork } from './key-work.ts';
 import { lookUpManagedKey } from './managed-key-names.ts';
-import {
-  findManagedKey,
-  insertKey,
-  keyRef,
-  mustFind,
-  type NamedKey,
-  shown,
-  stateOf,
-  versionRef,
-} from './managed-keys.ts';
+import { findManagedKey, insertKey, keyRef, mustFind, type NamedKey, shown, versionRef } from './managed-keys.ts';
 
 const wrappingType = 'rsa-4096';
 
@@ -188,74 +168,13 @@ function formOf(
 
 function publicOf(type: KeyType, text: string): Uint8Array {
   if (!isAsymmetric(type)) throw invalidField('publicKey', `a key of the type ${type} has no public key`);
-  return importPublicKey(type, 'der', derOf(text));
+  return importPublicKey(type, 'der', publicDer(text));
 }
 
-function derOf(text: string): Uint8Array {
+/** DER of a public key in PEM or base64. Throws `invalid`. */
+export function publicDer(text: string): Uint8Array {
   if (isPem(text)) return keyDerOfPem(text, 'public');
   const bytes = fromBase64(text);
   if (bytes) return bytes;
   throw invalidField('publicKey', 'expected a public key: SPKI, PEM or base64 of DER');
-}
-
-export function exportManagedKey(
-  ctx: Context,
-  {
-    key: ref,
-    version = 0,
-    publicKey,
-    hash = 'sha2-256',
-    plaintext = false,
-    format,
-  }: NamedKey & Body<'exportManagedKey'>,
-  work: KeyWork = inPlace(ctx.world),
-): Answer<'exportManagedKey'> {
-  const key = findManagedKey(ctx.tx, ref);
-  const { type } = key;
-  if (!key.exportable) throw new KmsError('conflict', 'private key material is not exportable');
-  if ((publicKey === undefined) !== plaintext) {
-    throw new KmsError('invalid', 'expected a publicKey to wrap to, or plaintext: true');
-  }
-  const number = version === 0 ? key.latestVersion : version;
-  const stored = versionOf(ctx, key, number);
-  const problem = useProblem('export', { key: stateOf(ctx, key), version: stored.state });
-  if (problem !== undefined) throw new KmsError('conflict', problem);
-  const kept = openVersion(ctx.tenant.keys, type, stored);
-  const form = isAsymmetric(type) ? (format ?? 'der') : 'raw';
-  if (form === 'raw' && isRsa(type)) throw invalidField('format', `expected der: ${type} has no raw form`);
-  if (format === 'der' && form === 'raw') throw invalidField('format', `expected raw: ${type} has no other form`);
-  const bytes = form === 'der' && isAsymmetric(type) ? exportPkcs8(type, kept) : kept.slice();
-  try {
-    const out =
-      publicKey === undefined ? { plaintext: toBase64(bytes) } : { wrapped: wrappedTo(publicKey, hash, bytes, work) };
-    countUse(ctx, key, number, 'export');
-    ctx.note({
-      object: keyRef(key),
-      keyVersion: number,
-      transfer: publicKey === undefined ? 'plaintext' : 'wrapped',
-    });
-    return { version: number, format: form, ...out };
-  } finally {
-    bytes.fill(0);
-  }
-}
-
-function wrappedTo(publicKey: string, hash: OaepHash, bytes: Uint8Array, work: KeyWork): string {
-  const { type, spki } = rsaOf(derOf(publicKey));
-  return toBase64(work.run('wrap', { type, publicKey: spki, hash, bytes: bytes.slice() }));
-}
-
-/** The RSA type that fits a public key. Throws `invalid`. */
-function rsaOf(der: Uint8Array) {
-  for (const type of ['rsa-2048', 'rsa-3072', 'rsa-4096'] as const) {
-    try {
-      return { type, spki: importPublicKey(type, 'der', der) };
-    } catch {
-      // Perhaps it has another length.
-    }
-  }
-  throw invalidField(
-    'publicKey',
-    'expected a public key of RSA with 2048, 3072 or 4096 bits: SPKI, PEM or base64 of DER',
-  );
 }

@@ -46,8 +46,14 @@ export function createManagedKey(
   work: KeyWork = inPlace(ctx.world),
 ): Answer<'createManagedKey'> {
   const { type = 'aes256-gcm', derived = false } = input;
-  const there = ctx.tx.managedKeys.byName(checkRingName(input.name));
-  if (there && input.keepExisting && there.type === type && there.derived === derived) {
+  const there = lookUpManagedKey(ctx.tx, checkRingName(input.name));
+  if (
+    there?.deletedAt === undefined &&
+    there &&
+    input.keepExisting &&
+    there.type === type &&
+    there.derived === derived
+  ) {
     return { key: shown(ctx, there) };
   }
   const made = insertKey(ctx, input);
@@ -110,7 +116,7 @@ export function insertKey(ctx: Context, input: NewKey): ManagedKey {
   return mustFind(tx, id);
 }
 
-const reservedNames: ReadonlySet<string> = new Set(['wrapping-key']);
+const reservedNames: ReadonlySet<string> = new Set(['wrapping-key', 'random', 'hash']);
 
 function checkKeyName(name: string): string {
   const lower = checkRingName(name);

@@ -22,6 +22,8 @@ const withoutFlag = [
   'keyring.rewrap',
   'key.restore',
   'key.wrapping-key',
+  'key.random',
+  'key.hash',
   'tang.recover',
   'asset.signing-keys',
   'system.overview',

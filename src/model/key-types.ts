@@ -36,6 +36,12 @@ export const messagesPerVersion = 2 ** 32;
 /** Hashes for signatures and MACs. */
 export const signingHashes = ['sha2-224', 'sha2-256', 'sha2-384', 'sha2-512'] as const;
 
+/** Hashes of messages without a key. */
+export const plainHashes = [...signingHashes, 'sha3-224', 'sha3-256', 'sha3-384', 'sha3-512'] as const;
+
+/** Random bytes in one answer. */
+export const mostRandomBytes = 131_072;
+
 type KeyHash = 'sha1' | 'sha2-224' | 'sha2-256' | 'sha2-384' | 'sha2-512';
 
 /** A purpose, of which a key has one; it has any of that purpose's uses. */

@@ -229,7 +229,7 @@ test('a managed key whose deletion is not allowed is told before the question', 
       'allow it with `kms key config orders --deletion-allowed true`\n',
   );
   assert.equal((await d.kms('key config orders --deletion-allowed true')).code, 0);
-  assert.match((await asked()).stderr, /^This deletes the managed key orders: /);
+  assert.match((await asked()).stderr, /^No caller has ever used orders\.\nThis deletes the managed key orders: /);
 });
 
 test('the deletion of a tenant says what goes with it, and first whether there is one', async () => {

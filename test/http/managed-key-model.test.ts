@@ -256,7 +256,8 @@ test('a key is imported wrapped to the wrapping key, and exported wrapped to a k
   const kek = privateDecrypt({ key: pair.privateKey, oaepHash: 'sha256' }, bytes.subarray(0, 256));
   assert.deepEqual([kek.length, bytes.length], [32, 256 + 40]);
   const clear = await ok(a.call('POST', '/managed-keys/brought/export', { plaintext: true }));
-  assert.deepEqual(clear, { version: 1, format: 'raw', plaintext: key.toString('base64') });
+  const named = { name: 'brought', type: 'aes256-gcm' };
+  assert.deepEqual(clear, { ...named, version: 1, format: 'raw', plaintext: key.toString('base64') });
   await refused(a.call('POST', '/managed-keys/brought/export', {}), 400, /publicKey/);
   await ok(a.call('PUT', '/managed-keys/brought/config', { exportable: false }));
   await refused(a.call('PUT', '/managed-keys/brought/config', { exportable: true }), 400, /stays so/);

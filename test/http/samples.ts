@@ -332,8 +332,14 @@ export const samples: Readonly<Record<EndpointId, MakeSample>> = {
   },
   exportManagedKey: async (a) => {
     const { name } = await makeTransit(a, { exportable: true });
-    return { params: { key: name }, body: { version: 1, plaintext: true, format: 'raw' }, ring: name };
+    return {
+      params: { key: name },
+      body: { version: 1, plaintext: true, format: 'raw', allVersions: false },
+      ring: name,
+    };
   },
+  generateRandom: async () => ({ body: { bytes: 16 } }),
+  hashMessage: async () => ({ body: { input: 'aGk=', hash: 'sha3-256' } }),
   macWithKey: async (a) => {
     const { name } = await makeTransit(a, { type: 'hmac-sha256' });
     return { params: { key: name }, body: { input: 'aGk=', keyVersion: 1, hash: 'sha2-256' }, ring: name };

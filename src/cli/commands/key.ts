@@ -8,7 +8,7 @@ import { type Cli, type CliOf, given } from '../command.ts';
 import { confirm, confirmAtTerminal, detailsFrom } from '../confirm.ts';
 import { withClient } from '../connect.ts';
 import type { key, newKey } from '../grammar/key.ts';
-import { write } from '../io.ts';
+import { say, write } from '../io.ts';
 import { dependentLines, useColumns, withNames } from '../key-dependents.ts';
 import { nameTaken } from '../near-names.ts';
 import { type Pair, printJson, printLine, printList, printTable, printThing } from '../output.ts';
@@ -76,7 +76,7 @@ export async function versions(cli: CliOf<typeof key.versions>): Promise<void> {
     const answer = await client.getManagedKey({ key: cli.get('<NAME>') });
     const { versions: found = [], primaryVersion } = answer.key;
     if (cli.json) return printJson(cli, answer);
-    if (found.length === 0) return printLine(cli, 'no versions yet: import one with `kms key import`');
+    if (found.length === 0) return say(cli.io, 'no versions yet: import one with `kms key import`');
     await printTable(cli, found, [
       { title: 'version', value: ({ version }) => version },
       { title: 'state', value: ({ state }) => state, whole: true },
@@ -183,7 +183,8 @@ export async function dependents(cli: CliOf<typeof key.dependents>): Promise<voi
     if (cli.json) return printJson(cli, answer);
     const { dependents: found } = answer;
     if (found.length === 0) {
-      return printLine(cli, `no caller has used ${name}${since === undefined ? '' : ` since ${timestamp(since)}`}`);
+      const from = since === undefined ? '' : ` since ${timestamp(since)}`;
+      return say(cli.io, visible(`no caller has ${from === '' ? 'ever ' : ''}used ${name}${from}`));
     }
     await printTable(cli, await withNames(client, found), useColumns);
   });
@@ -208,8 +209,8 @@ export async function remove(cli: CliOf<typeof key.remove>): Promise<void> {
 async function beforeDeletion(client: Client, cli: Cli, name: string): Promise<readonly string[]> {
   const { key } = await client.getManagedKey({ key: name });
   if (!key.deletionAllowed) {
-    throw new KmsError('conflict', `deletion is not allowed for the managed key ${key.displayName}`, {
-      hint: `allow it first: \`kms key config ${name} --deletion-allowed true\``,
+    throw new KmsError('conflict', `${key.displayName} cannot be deleted: its deletion is not allowed`, {
+      hint: `allow it with \`kms key config ${key.displayName} --deletion-allowed true\``,
     });
   }
   return [...alsoCalled(name, key), ...(await dependentLines(client, name, width(cli)))];
@@ -217,7 +218,7 @@ async function beforeDeletion(client: Client, cli: Cli, name: string): Promise<r
 
 /** The key's name, if it was named otherwise. */
 function alsoCalled(name: string, key: ManagedKey): readonly string[] {
-  return name.toLowerCase() === key.name ? [] : [`${name} is the managed key ${key.displayName}`];
+  return name.toLowerCase() === key.name ? [] : [`${name} is the managed key ${key.displayName}.`];
 }
 
 export async function restore(cli: CliOf<typeof key.restore>): Promise<void> {

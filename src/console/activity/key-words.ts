@@ -1,12 +1,8 @@
 // Wording of what was done to a managed key, where its record says more than the action: which state it got, how it
 // came in or went out, through which interface, and with which version.
 import { dialectText } from '../keyrings/managed-key-words.ts';
-
-interface KeyRecord {
-  readonly action: string;
-  readonly props: Readonly<Record<string, unknown>>;
-  readonly reporter?: string;
-}
+import { isAboutKey } from './key-actions.ts';
+import type { ActivityRecord } from './records.ts';
 
 interface KeyWords {
   readonly past: string;
@@ -33,7 +29,7 @@ const transfers: ReadonlyMap<unknown, string> = new Map([
 ]);
 
 /** The wording of a record about a managed key; undefined if its action says everything. */
-export function keyWordsOf({ action, props, reporter }: KeyRecord): KeyWords | undefined {
+export function keyWordsOf({ action, props, reporter }: ActivityRecord): KeyWords | undefined {
   if (reporter !== undefined) return undefined;
   const version = typeof props.keyVersion === 'number' ? `version ${props.keyVersion} of` : undefined;
   if (action === 'key.state') {
@@ -49,7 +45,7 @@ export function keyWordsOf({ action, props, reporter }: KeyRecord): KeyWords | u
 }
 
 /** Details of a record about a managed key that its sentence leaves out. */
-export function keyDetailsOf({ action, props, reporter }: KeyRecord): string[] {
+export function keyDetailsOf({ action, props, reporter }: ActivityRecord): string[] {
   if (reporter !== undefined || !isAboutKey(action)) return [];
   const { dialect, keyVersion, fromKeyVersion } = props;
   const isSaid = action === 'key.state' || action === 'key.export';
@@ -59,9 +55,4 @@ export function keyDetailsOf({ action, props, reporter }: KeyRecord): string[] {
     ...(version === undefined ? [] : [`${version}${from}`]),
     ...(typeof dialect === 'string' ? [`through ${dialectText(dialect)}`] : []),
   ];
-}
-
-/** Records from before managed keys had their name say `transit`. */
-export function isAboutKey(action: string): boolean {
-  return action.startsWith('key.') || action.startsWith('transit.');
 }

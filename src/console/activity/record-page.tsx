@@ -6,7 +6,7 @@ import { Loaded } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { useAnswer } from '../parts/state.ts';
 import { Facts, Json, Time } from '../parts/values.tsx';
-import { isAboutKey } from './key-words.ts';
+import { isAboutKey } from './key-actions.ts';
 import { Actor, From, ringOf, subjectHref, ThingLink, Verdict } from './record-parts.tsx';
 import { type ActivityRecord, deedOfRecord } from './records.ts';
 import { otherChanges, stateText, statusText } from './words.ts';

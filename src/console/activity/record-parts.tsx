@@ -3,7 +3,7 @@
 import type { ResourceRef } from '../../model/activity-details.ts';
 import { hrefTo } from '../navigation.ts';
 import { shortId } from '../text.ts';
-import { isAboutKey } from './key-words.ts';
+import { isAboutKey } from './key-actions.ts';
 import { type ActivityRecord, isSubjectKind, type Names } from './records.ts';
 import { outcomeOf } from './words.ts';
 

@@ -8,7 +8,7 @@ import { type ActivityDetails, detailsIn } from '../../model/activity-details.ts
 import { type Fields, searchFields } from '../parts/search-fields.ts';
 import { type LoadPage, useState } from '../parts/state.ts';
 import { idTime } from '../text.ts';
-import { isAboutKey } from './key-words.ts';
+import { isAboutKey } from './key-actions.ts';
 
 export type ActivityRecord = AnswerTo<'searchActivity'>['data'][number];
 /** Names of users and API keys by their ids. */

@@ -1,4 +1,4 @@
-// The use of a managed key by others: a table on its page, and a summary before somebody takes the key away.
+// Uses of a managed key: a table on its page, and a summary where somebody is about to take the key away.
 import type { Dependent } from '../../api/managed-keys.ts';
 import type { AnswerTo } from '../../client/client.ts';
 import { Actor } from '../activity/record-parts.tsx';

@@ -4,7 +4,7 @@ import type { KeyState } from '../../model/key-states.ts';
 import { type KeyType, type KeyUse, keyTypeFacts, keyTypes } from '../../model/key-types.ts';
 import { epochTimeOf } from '../../model/timestamp.ts';
 
-/** Purposes of a new key, in the order in which they are offered. */
+/** Purposes of new keys, in the order in which they are offered. */
 export const keyPurposes = [
   { value: 'encrypt', label: 'Encrypt', hint: 'Encrypts messages and decrypts them again.' },
   { value: 'sign', label: 'Sign', hint: 'Signs messages; the public key verifies the signatures.' },
@@ -72,7 +72,7 @@ export function versionWords(uses: readonly KeyUse[]): { readonly reads: string;
 interface StateWords {
   readonly label: string;
   readonly tone?: 'good' | 'warn' | 'bad';
-  /** Says what can be done with a key in the state. */
+  /** The use that a key in the state can still be put to. */
   readonly means: string;
 }
 

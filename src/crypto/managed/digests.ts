@@ -1,7 +1,8 @@
-// SHA-2 by the names that managed keys use, with HMAC (RFC 2104) and HKDF (RFC 5869) over it.
+// SHA-2 by the names that managed keys use, with HMAC (RFC 2104) and HKDF (RFC 5869) over it; SHA-3 for hashes alone.
 import { hkdf } from '@noble/hashes/hkdf.js';
 import { hmac as nobleHmac } from '@noble/hashes/hmac.js';
 import { sha224, sha256, sha384, sha512 } from '@noble/hashes/sha2.js';
+import { sha3_224, sha3_256, sha3_384, sha3_512 } from '@noble/hashes/sha3.js';
 import { KmsError } from '../../errors.ts';
 import { equalBytes } from '../bytes.ts';
 import { type HashName, native } from '../primitives.ts';
@@ -18,6 +19,13 @@ export const digestLengths: Readonly<Record<HashName, number>> = {
 
 export function digest(hash: HashName, message: Uint8Array): Uint8Array {
   return native().hash?.(hash, message) ?? hashes[hash](message);
+}
+
+const sha3 = { 'sha3-224': sha3_224, 'sha3-256': sha3_256, 'sha3-384': sha3_384, 'sha3-512': sha3_512 } as const;
+
+/** The hash of a message that no key has a part in, SHA-3 among the choices. */
+export function plainDigest(hash: HashName | keyof typeof sha3, message: Uint8Array): Uint8Array {
+  return hash in sha3 ? sha3[hash as keyof typeof sha3](message) : digest(hash as HashName, message);
 }
 
 /** Bytes to sign, either a message or its hash made elsewhere. */

@@ -76,7 +76,8 @@ export function readPrefixed(
   text: string,
   what: Kind,
 ): { readonly version: number; readonly bytes: Uint8Array } | { readonly problem: string } {
-  if (!text.startsWith('vault:v')) return { problem: `invalid ${what}: no prefix` };
+  if (!text.startsWith('vault:v'))
+    return { problem: `invalid ${what}${what === 'HMAC' ? ' to verify' : ''}: no prefix` };
   const colon = text.indexOf(':', 7);
   if (colon < 0) return { problem: `invalid ${what}: wrong number of fields` };
   const digits = text.slice(7, colon);
@@ -84,7 +85,11 @@ export function readPrefixed(
   // Transit once counted from 0, and still reads 0 as 1.
   const version = Math.max(1, Number(digits));
   const bytes = readBase64(text.slice(colon + 1));
-  return bytes instanceof Uint8Array ? { version, bytes } : { problem: `invalid ${what}: could not decode base64` };
+  if (bytes instanceof Uint8Array) return { version, bytes };
+  if (what === 'signature') return { problem: 'invalid base64 signature value' };
+  if (what === 'ciphertext') return { problem: 'invalid ciphertext: could not decode base64' };
+  const problem = `unable to decode verification HMAC as base64: illegal base64 data at input byte ${bytes.wrongAt}`;
+  return { problem };
 }
 
 /**

@@ -1,6 +1,7 @@
 // Notes on the endpoints that work with managed keys.
 import { sample } from '../../api/example-values.ts';
 import type { keyOperationEndpoints } from '../../api/key-operations.ts';
+import type { keyToolEndpoints } from '../../api/key-tools.ts';
 import type { Note } from '../prose.ts';
 import { clients, keyLimit, named, noKey } from './managed-keys.ts';
 
@@ -15,7 +16,9 @@ const suspended = { message: 'the key is suspended' };
 
 const params = named('unseal');
 
-export const keyOperationNotes: Readonly<Record<(typeof keyOperationEndpoints)[number]['id'], Note>> = {
+export const keyOperationNotes: Readonly<
+  Record<(typeof keyOperationEndpoints | typeof keyToolEndpoints)[number]['id'], Note>
+> = {
   encryptWithKey: {
     description: [
       `Encrypts with the primary version of a cipher or of an RSA key for encryption, or with \`keyVersion\`. ${bound}`,
@@ -136,5 +139,16 @@ export const keyOperationNotes: Readonly<Record<(typeof keyOperationEndpoints)[n
       404: [noKey],
     },
     limits: [keyLimit],
+  },
+  generateRandom: {
+    description: ['Returns random bytes, which nothing keeps. Any credential is enough.'],
+    body: { bytes: 32 },
+  },
+  hashMessage: {
+    description: ['Returns the hash of `input` by SHA-2 or SHA-3. Any credential is enough; no key has a part in it.'],
+    body: { input: 'aGVsbG8=', hash: 'sha2-256' },
+    problems: {
+      400: [{ message: 'unable to decode input as base64: illegal base64 data at input byte 0' }],
+    },
   },
 };

@@ -185,16 +185,16 @@ export const managedKeyNotes: Readonly<Record<(typeof managedKeyEndpoints)[numbe
   },
   exportManagedKey: {
     description: [
-      'Returns a version of an `exportable` key: wrapped to your RSA key `publicKey`, or, with `plaintext` `true`, in clear. The activity log says which of the two.',
+      'Returns a version of an `exportable` key, or with `allVersions` all that decrypt: wrapped to your RSA key `publicKey` or to the managed key `toKey`, or, with `plaintext` `true`, in clear. The activity log says which. `toKey` takes the flag to read that key too.',
       'What is `wrapped` is an AES-256 key encrypted with RSA-OAEP, then the key wrapped under it with AES-KWP.',
     ],
     params: named('portable'),
     body: { publicKey: sample.wrappingPublicKey },
-    answer: { version: 1, format: 'raw', wrapped: sample.wrappedManagedKey },
+    answer: { name: 'portable', type: 'aes256-gcm', format: 'raw', version: 1, wrapped: sample.wrappedManagedKey },
     problems: {
       400: [
         { message: 'private key material is not exportable' },
-        { message: 'expected a publicKey to wrap to, or plaintext: true' },
+        { message: 'expected a publicKey or a toKey to wrap to, or plaintext: true' },
       ],
       404: [noKey],
     },

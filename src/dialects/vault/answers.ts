@@ -9,6 +9,8 @@ export interface VaultResponse {
   readonly data?: object | undefined;
   readonly auth?: object;
   readonly errors?: readonly string[];
+  /** In the envelope. */
+  readonly warnings?: readonly string[];
   /** Sent without an envelope. */
   readonly bare?: object;
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -54,10 +56,13 @@ export function envelopeIds(random: World['random']): () => string {
 }
 
 /** The response body; undefined if there is none. */
-export function bodyOf({ data, auth, errors, bare }: VaultResponse, nextId: () => string): object | undefined {
+export function bodyOf(
+  { data, auth, errors, warnings, bare }: VaultResponse,
+  nextId: () => string,
+): object | undefined {
   if (errors) return { errors };
   if (!data && !auth) return bare;
   const request_id = nextId();
   const lease = { lease_id: '', renewable: false, lease_duration: 0 };
-  return { request_id, ...lease, data: data ?? null, wrap_info: null, warnings: null, auth: auth ?? null };
+  return { request_id, ...lease, data: data ?? null, wrap_info: null, warnings: warnings ?? null, auth: auth ?? null };
 }

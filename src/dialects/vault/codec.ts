@@ -6,7 +6,7 @@ import type { ApiRequest } from '../../http/request.ts';
 import { type Outcome, refused } from '../../http/respond.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { bodyOf, invalid, isSealed, nothing, permissionDenied, problem, type VaultResponse } from './answers.ts';
-import type { Operation } from './operations.ts';
+import type { Operation } from './operation.ts';
 
 /** @param nextId ids of the response envelopes. */
 export function codecOf({ body, item, answer }: Operation, nextId: () => string): Codec {
@@ -38,6 +38,9 @@ export function refusalOf({ status, headers, body }: Outcome, missing: string | 
   const text = typeof message === 'string' ? message : 'the request was refused';
   if (status === 401) return permissionDenied;
   if (status === 403 && text.startsWith('the permission flag')) return permissionDenied;
+  if (status === 404 && text.startsWith('the key has no version')) {
+    return problem(400, 'version does not exist or cannot be found');
+  }
   if (status === 404) return missing === undefined ? nothing : problem(400, missing);
   if (status === 503 && text === sealedError.message) return isSealed;
   return { ...problem(status, text), headers };

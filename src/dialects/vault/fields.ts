@@ -82,6 +82,22 @@ export function batchOf({ batch_input: batch }: JsonObject): readonly unknown[] 
   throw invalid(`error parsing batch input: expected at most ${mostItems} items, got ${batch.length}`);
 }
 
+/** The client's own mark on an item of a batch. */
+export function referenceOf(item: unknown): string {
+  return isJsonObject(item) && typeof item.reference === 'string' ? item.reference : '';
+}
+
+/** A list of words, or a text with commas between them. */
+export function wordsOf(given: JsonObject, name: string): readonly string[] | undefined {
+  const value = given[name];
+  if (isAbsent(value)) return undefined;
+  const words: readonly unknown[] = typeof value === 'string' ? value.split(',') : Array.isArray(value) ? value : [1];
+  return words.map((word) => {
+    if (typeof word === 'string') return word.trim();
+    throw wrongKind(name, 'a list of strings');
+  });
+}
+
 /** Fields that both single requests and batch items may have; `own` names the text fields. */
 export function itemOf(given: unknown, own: readonly string[]): object {
   if (!isJsonObject(given)) throw invalid('error parsing batch input: expected objects');

@@ -2,6 +2,7 @@
 // and the server's state. Authorization, execution and the activity log are left to our endpoints: each request is
 // mapped to one of them or answered here. For what clients depend on, see docs/guide-vault.md.
 import { Bearer } from '../../core/credential.ts';
+import { lookUpManagedKey } from '../../core/managed-key-names.ts';
 import { KmsError } from '../../errors.ts';
 import { knownAsker } from '../../http/admission.ts';
 import type { AppliancePort, OpenState } from '../../http/appliance-port.ts';
@@ -15,7 +16,8 @@ import { readAuthority } from '../../model/hosts.ts';
 import { envelopeIds, isSealed, noSuchRoute, permissionDenied, problem, type VaultResponse } from './answers.ts';
 import { codecOf, objectOf, outcomeOf, readBytes, refusalOf, toldBy } from './codec.ts';
 import { namespaceOf, refusedHeader, tokenOf } from './headers.ts';
-import { isKnownPath, isWrite, type Operation, operationOf } from './operations.ts';
+import { isWrite, type Operation, type Setting } from './operation.ts';
+import { isKnownPath, operationOf, unsupportedOperation, unsupportedPath } from './operations.ts';
 import { capabilities, isAboutCapabilities, mounts, serverState } from './sys.ts';
 import { type Target, Targets } from './target.ts';
 import { flagsOf, holderOf, logIn, lookUpSelf, renewSelf, type TokenRequest } from './tokens.ts';
@@ -83,7 +85,7 @@ class VaultSurface {
 
   #answerTo(asked: VaultRequest): Promise<Outcome> {
     const { target, token } = asked;
-    const { parts, method, isList } = target;
+    const { parts, method, isList, query } = target;
     const { state, world } = this.#appliance;
     const answer = parts[0] === 'sys' ? serverState(target, state.sealed, world.now()) : undefined;
     if (answer) return Promise.resolve(this.#tell(answer));
@@ -97,9 +99,10 @@ class VaultSurface {
     if (path[0] === 'sys') return this.#aboutSystem(asked, handle, path);
     if (path[0] === 'auth') return this.#aboutToken(asked, handle, path);
     if (path.length < 2 || token === undefined) return this.#toHolder(asked, handle, noSuchRoute(target.parts));
-    const operation = path === parts ? target.operation() : operationOf(method, path, isList);
+    const operation = path === parts ? target.operation() : operationOf({ method, path, isList, query });
     if (operation === undefined) return this.#toHolder(asked, handle, unsupported(target, path));
     if (typeof operation === 'string') return this.#toHolder(asked, handle, problem(400, operation));
+    if ('setting' in operation) return this.#set(asked, handle, operation);
     return this.#run(asked.request, handle, operation, new Bearer(token));
   }
 
@@ -162,7 +165,23 @@ class VaultSurface {
         return permissionDenied;
       }
       const bytes = await readBytes(asked.request);
-      const answer = toldBy(() => capabilities(objectOf(bytes), flags));
+      // Flags go by a key's name, while a path may have its alias.
+      const answer = await handle.store.transaction((tables) =>
+        toldBy(() => capabilities(objectOf(bytes), flags, (ref) => lookUpManagedKey(tables, ref)?.name ?? ref)),
+      );
+      return (await holderOf(token, 'none', answer.status)) ? answer : permissionDenied;
+    });
+  }
+
+  /** Settings of the engine, of which none can be changed, for holders of a valid token. */
+  #set(asked: VaultRequest, handle: TenantHandle, { setting }: Setting): Promise<Outcome> {
+    return this.#byToken(asked, handle, 'none', async (token) => {
+      if (!(await flagsOf(token))) {
+        await holderOf(token, 'none', 403);
+        return permissionDenied;
+      }
+      const bytes = await readBytes(asked.request);
+      const answer = toldBy(() => setting(objectOf(bytes)));
       return (await holderOf(token, 'none', answer.status)) ? answer : permissionDenied;
     });
   }
@@ -250,7 +269,7 @@ function isLogin(method: string, path: readonly string[]): boolean {
 
 /** Finds the tenant by namespace, by the first path part if several precede the operation, or by host. */
 function matchTenant({ request, target }: VaultRequest, { tenants }: OpenState): TenantRequest {
-  const { parts, method, isList } = target;
+  const { parts, method, isList, query } = target;
   const namespace = namespaceOf(request);
   if (namespace !== '' && namespace !== 'root') {
     return { handle: tenants.byName(namespace), name: namespace, path: parts };
@@ -260,7 +279,11 @@ function matchTenant({ request, target }: VaultRequest, { tenants }: OpenState):
   const mayName = parts.length > 3 || tail[0] === 'auth' || (isList && tail[1] === 'keys');
   const name = parts[0]?.toLowerCase() ?? '';
   const first = mayName ? tenants.byName(name) : undefined;
-  if (first ? tail[0] === 'auth' || operationOf(method, tail, isList) !== undefined : isLogin(method, tail)) {
+  if (
+    first
+      ? tail[0] === 'auth' || operationOf({ method, path: tail, isList, query }) !== undefined
+      : isLogin(method, tail)
+  ) {
     return { handle: first, name, path: tail };
   }
   const host = readAuthority(headerOf(request, 'host') ?? '')?.host ?? '';
@@ -268,7 +291,5 @@ function matchTenant({ request, target }: VaultRequest, { tenants }: OpenState):
 }
 
 function unsupported({ isList }: Target, path: readonly string[]): VaultResponse {
-  const isKnown = !isList && isKnownPath(path);
-  const [status, what] = isKnown ? [405, 'operation'] : [404, 'path'];
-  return problem(Number(status), `1 error occurred:\n\t* unsupported ${what}\n\n`);
+  return !isList && isKnownPath(path) ? unsupportedOperation : unsupportedPath;
 }

@@ -1,11 +1,13 @@
 // Vault's `sys` paths: the server's state, which anyone may read, and mounts and capabilities, for holders of a token.
 // Every response must be true, because programs rely on it.
+import type { Access } from '../../api/endpoint.ts';
 import { type EndpointId, endpoints } from '../../api/endpoints.ts';
 import type { Flags } from '../../model/flags.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { version } from '../../version.ts';
 import { found, hasNoBody, invalid, isSealed, noSuchRoute, type VaultResponse } from './answers.ts';
-import { isWrite, operationOf } from './operations.ts';
+import { isWrite } from './operation.ts';
+import { operationOf } from './operations.ts';
 import type { Target } from './target.ts';
 
 /** The server's state; undefined for paths that need a token. */
@@ -68,7 +70,7 @@ function mount(type: string, description: string): object {
 
 const transit = mount(
   'transit',
-  'keys of the appliance, under any name of a mount; no hmac, random, hash, export, backup, restore, import or trim',
+  'keys of the appliance, under any name of a mount; no backup, no restore, no convergent encryption',
 );
 const secret = { 'transit/': transit };
 const auth = {
@@ -100,15 +102,24 @@ const capabilityNames: readonly (readonly [name: string, method: string, isList:
   ['update', 'POST', false],
 ];
 
-const actions = new Map<EndpointId, string>(
-  endpoints.flatMap(({ id, access }) => (access.kind === 'flag' ? [[id, access.action] as const] : [])),
-);
+const accesses = new Map<EndpointId, Access>(endpoints.map(({ id, access }) => [id, access]));
+
+/** Whether the flags allow the endpoint, for the key of that name. */
+function isAllowed(flags: Flags, id: EndpointId, name: string | undefined): boolean {
+  const access = accesses.get(id);
+  if (access?.kind !== 'flag') return access?.kind === 'credential';
+  const { action, orBoth } = access;
+  return flags.allows(action, name) || (orBoth?.every((each) => flags.allows(each, name)) ?? false);
+}
 
 const mostPaths = 100;
 const longestPath = 512;
 
+/** The name of the key that a path names, perhaps by an alias. */
+type NameOf = (ref: string) => string;
+
 /** Capabilities that the flags grant on each path that the body names. Throws `invalid`. */
-export function capabilities(given: JsonObject, flags: Flags): VaultResponse {
+export function capabilities(given: JsonObject, flags: Flags, nameOf: NameOf): VaultResponse {
   const { paths, path } = given;
   const asked: unknown = paths ?? (path === undefined || path === null ? [] : [path]);
   const list: readonly unknown[] = Array.isArray(asked) ? asked : typeof asked === 'string' ? asked.split(',') : [];
@@ -118,7 +129,11 @@ export function capabilities(given: JsonObject, flags: Flags): VaultResponse {
   for (const each of list) {
     if (typeof each !== 'string' || each.length > longestPath)
       throw invalid('expected paths of at most 512 characters');
-    Object.defineProperty(data, each, { value: capabilitiesAt(each, flags), enumerable: true, configurable: true });
+    Object.defineProperty(data, each, {
+      value: capabilitiesAt(each, flags, nameOf),
+      enumerable: true,
+      configurable: true,
+    });
   }
   const [first] = list;
   return found(list.length === 1 ? { ...data, capabilities: data[String(first)] } : data);
@@ -131,19 +146,22 @@ const ofHolders: Readonly<Record<string, readonly string[]>> = {
   'sys/capabilities-self': ['create', 'update'],
 };
 
-function capabilitiesAt(text: string, flags: Flags): readonly string[] {
+function capabilitiesAt(text: string, flags: Flags, nameOf: NameOf): readonly string[] {
   const parts = text.split('/').filter((part) => part !== '');
   const own = Object.hasOwn(ofHolders, parts.join('/')) ? ofHolders[parts.join('/')] : undefined;
   if (own) return own;
   if (parts[0] === 'sys') return mounts('GET', parts) ? ['read'] : denied;
   if (parts[0] === 'auth') return denied;
   const able = capabilityNames.filter(([, method, isList]) => {
-    const operation = operationOf(method, parts, isList);
+    const operation = operationOf({ method, path: parts, isList, query: noQuery });
     if (typeof operation !== 'object') return false;
-    const action = actions.get(operation.id);
-    return action !== undefined && flags.allows(action, operation.params?.key);
+    if ('setting' in operation) return true;
+    const { key } = operation.params ?? {};
+    return isAllowed(flags, operation.id, key === undefined ? undefined : nameOf(key));
   });
   return able.length === 0 ? denied : able.map(([name]) => name);
 }
+
+const noQuery = new URLSearchParams();
 
 const denied: readonly string[] = ['deny'];

@@ -1,7 +1,7 @@
 // The target of a Vault client's request: its path, decoded and split into parts, and the operation that they name.
 import type { ApiRequest } from '../../http/request.ts';
 import { invalid } from './answers.ts';
-import { type Operation, operationOf } from './operations.ts';
+import { type Named, operationOf } from './operations.ts';
 
 export interface Target {
   readonly method: string;
@@ -10,7 +10,7 @@ export interface Target {
   readonly query: URLSearchParams;
   readonly isList: boolean;
   /** The operation that the whole path names, by `operationOf`. Computed on first use and kept. */
-  operation(): Operation | string | undefined;
+  operation(): Named | undefined;
 }
 
 const noQuery = new URLSearchParams();
@@ -55,7 +55,7 @@ function targetOf(method: string, parts: readonly string[], query: URLSearchPara
   // Go's spellings of true: hvac sends `list=True`.
   const isList = query !== noQuery && /^(?:1|t|T|true|TRUE|True)$/.test(query.get('list') ?? '');
   const operation = () => {
-    found ??= { operation: operationOf(method, parts, isList) };
+    found ??= { operation: operationOf({ method, path: parts, isList, query }) };
     return found.operation;
   };
   return { method, parts, query, isList, operation };

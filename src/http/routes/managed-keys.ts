@@ -1,6 +1,7 @@
 // Routes of managed keys. Where an operation's work may take long, it is rehearsed first, and the work done elsewhere.
 import type { Answer, Body, EndpointId, EndpointOf, Sent } from '../../api/endpoints.ts';
 import type { keyOperationEndpoints } from '../../api/key-operations.ts';
+import type { keyToolEndpoints } from '../../api/key-tools.ts';
 import type { managedKeyEndpoints } from '../../api/managed-keys.ts';
 import type { Caller, Context } from '../../core/context.ts';
 import {
@@ -10,6 +11,7 @@ import {
   setManagedKeyState,
   trimManagedKey,
 } from '../../core/key-changes.ts';
+import { exportManagedKey } from '../../core/key-export.ts';
 import {
   decryptWithKey,
   encryptWithKey,
@@ -26,7 +28,8 @@ import {
   verifyWithKey,
   wrapWithKey,
 } from '../../core/key-signatures.ts';
-import { exportManagedKey, getWrappingKey, importManagedKey } from '../../core/key-transfer.ts';
+import { generateRandom, hashMessage } from '../../core/key-tools.ts';
+import { getWrappingKey, importManagedKey } from '../../core/key-transfer.ts';
 import { inPlace, type KeyWork } from '../../core/key-work.ts';
 import { lookUpManagedKey } from '../../core/managed-key-names.ts';
 import {
@@ -95,7 +98,7 @@ function working<Id extends (typeof keyOperationEndpoints)[number]['id']>(
 const isRsaType = (type: unknown): boolean => typeof type === 'string' && type.startsWith('rsa-');
 
 export const managedKeyRoutes: RoutesOf<
-  (typeof managedKeyEndpoints)[number]['id'] | (typeof keyOperationEndpoints)[number]['id']
+  (typeof managedKeyEndpoints | typeof keyOperationEndpoints | typeof keyToolEndpoints)[number]['id']
 > = {
   createManagedKey: worked<'createManagedKey'>(
     (ctx, { body }, work) => createManagedKey(ctx, body, work),
@@ -108,6 +111,8 @@ export const managedKeyRoutes: RoutesOf<
     (ctx, _input, work) => getWrappingKey(ctx, {}, work),
     () => true,
   ),
+  generateRandom: (ctx, { body }) => generateRandom(ctx, body),
+  hashMessage: (ctx, { body }) => hashMessage(ctx, body),
   getManagedKey: (ctx, { params }) => getManagedKey(ctx, params),
   deleteManagedKey: (ctx, { params, body }) => deleteManagedKey(ctx, { ...body, ...params }),
   restoreManagedKey: (ctx, { params }) => restoreManagedKey(ctx, params),
@@ -127,7 +132,7 @@ export const managedKeyRoutes: RoutesOf<
   ),
   exportManagedKey: worked<'exportManagedKey'>(
     (ctx, { params, body }, work) => exportManagedKey(ctx, { ...body, ...params }, work),
-    ({ body }) => body.publicKey !== undefined,
+    ({ body }) => body.plaintext !== true,
   ),
   encryptWithKey: working<'encryptWithKey'>('read', encryptWithKey),
   decryptWithKey: working<'decryptWithKey'>('make', decryptWithKey),

@@ -212,7 +212,9 @@ test('what is refused on purpose says why', async () => {
   const name = await ring(a);
   const rows: [string, string, object, RegExp][] = [
     ['POST', 'transit/keys/new', { convergent_encryption: true, derived: true }, /^convergent encryption is not supp/],
-    ['POST', 'transit/keys/new', { exportable: true }, /^private key material is not exportable/],
+    ['POST', 'transit/keys/new', { type: 'hmac', key_size: 40 }, /^invalid key_size 40: .*32, 48 or 64 bytes/],
+    ['POST', 'transit/keys/new', { uses: 'sign' }, /^uses: /],
+    ['POST', 'transit/keys/new', { uses: [1] }, /^error converting input for field "uses"/],
     ['POST', 'transit/keys/new', { allow_plaintext_backup: true }, /^plaintext backup is disallowed/],
     ['POST', 'transit/keys/new', { type: 'rsa-1024' }, /^unknown key type rsa-1024$/],
     ['POST', 'transit/keys/new', { auto_rotate_period: '10m' }, /^auto rotate period must be 0/],
@@ -220,11 +222,13 @@ test('what is refused on purpose says why', async () => {
     ['POST', 'transit/keys/new', { auto_rotate_period: '24h'.repeat(40) }, /^auto rotate period must be 0/],
     ['POST', 'transit/keys/new', { auto_rotate_period: '9'.repeat(10).concat('d') }, /^auto rotate period must be 0/],
     ['POST', 'transit/keys/new', { derived: [true] }, /^error converting input for field "derived": expected true or/],
-    ['POST', `transit/keys/${name}/config`, { exportable: true }, /not exportable/],
+    ['POST', `transit/keys/${name}/config`, { exportable: true }, /^exportable: expected false/],
     ['POST', `transit/keys/${name}/config`, { min_decryption_version: 2 }, /^cannot set min decryption version of 2/],
     ['GET', `transit/backup/${name}`, {}, /^plaintext backup is disallowed/],
-    ['POST', `transit/restore/${name}`, {}, /^restore is not supported/],
-    ['POST', `transit/keys/${name}/import`, {}, /^import is not supported/],
+    ['POST', `transit/restore/${name}`, {}, /^plaintext backup is disallowed/],
+    ['POST', 'transit/derive-key/new', {}, /^derive-key is not supported/],
+    ['POST', `transit/keys/${name}/csr`, {}, /^certificates are not kept/],
+    ['POST', `transit/keys/${name}/set-certificate`, {}, /^certificates are not kept/],
     ['POST', `transit/encrypt/${name}`, { plaintext: 1 }, /"plaintext": expected a string/],
     ['POST', `transit/encrypt/${name}`, { plaintext: '', key_version: 'x' }, /"key_version": expected an integer/],
     ['POST', `transit/encrypt/${name}`, { batch_input: 'x' }, /^error parsing batch input/],
@@ -643,7 +647,7 @@ test('sys tells what is there, and what a token may do with it', async () => {
     [Object.keys(mounts), mounts['transit/'].type, mounts['transit/'].options],
     [['transit/'], 'transit', null],
   );
-  for (const word of ['hmac', 'random', 'hash', 'export', 'backup', 'restore', 'import', 'trim']) {
+  for (const word of ['backup', 'restore', 'convergent']) {
     assert.match(mounts['transit/'].description, new RegExp(`no .*\\b${word}\\b`));
   }
   assert.deepEqual(Object.keys(await get('sys/auth')), ['approle/', 'token/']);
@@ -661,13 +665,28 @@ test('sys tells what is there, and what a token may do with it', async () => {
     'transit/keys/': ['list'],
     [`transit/sign/${signer}/sha2-256`]: ['create', 'update'],
     ...Object.fromEntries(
-      ['hmac', 'random', 'hash', 'export', 'backup', 'restore', 'trim', 'cache-config'].flatMap((what) =>
+      ['export', 'backup', 'restore'].flatMap((what) =>
         [`transit/${what}`, `transit/${what}/${signer}`, `transit/keys/${signer}/${what}`].map((path) => [
           path,
           ['deny'],
         ]),
       ),
     ),
+    [`transit/keys/${signer}/trim`]: ['create', 'update'],
+    [`transit/keys/${signer}/import`]: ['create', 'update'],
+    [`transit/keys/${name}/import`]: ['deny'],
+    [`transit/hmac/${signer}`]: ['create', 'update'],
+    [`transit/hmac/${name}/sha2-256`]: ['deny'],
+    [`transit/export/signing-key/${signer}`]: ['read'],
+    [`transit/export/signing-key/${name}`]: ['deny'],
+    [`transit/export/public-key/${name}`]: ['read'],
+    'transit/random': ['create', 'update'],
+    'transit/random/seal/8': ['create', 'update'],
+    'transit/hash/sha3-256': ['create', 'update'],
+    'transit/wrapping_key': ['read'],
+    'transit/cache-config': ['create', 'read', 'update'],
+    // As a mount of two parts it has keys to list.
+    'transit/config/keys': ['create', 'list', 'read', 'update'],
     'auth/token/lookup-self': ['create', 'read', 'update'],
     'auth/token/create': ['deny'],
     'sys/mounts': ['read'],

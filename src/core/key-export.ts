@@ -1,0 +1,143 @@
+// Managed keys on their way out: wrapped to a public key, of the caller's or of another managed key, or in clear where
+// that is said. Import is in key-transfer.ts.
+import type { Answer, Body } from '../api/endpoints.ts';
+import { toBase64 } from '../crypto/bytes.ts';
+import { exportPkcs8, importPublicKey } from '../crypto/managed/keys.ts';
+import type { OaepHash } from '../crypto/primitives.ts';
+import { invalidField, KmsError } from '../errors.ts';
+import { useProblem } from '../model/key-states.ts';
+import type { KeyType } from '../model/key-types.ts';
+import type { KeyVersion } from '../store/tables/managed-key-versions.ts';
+import type { ManagedKey } from '../store/tables/managed-keys.ts';
+import { authorize } from './authorization.ts';
+import type { Context } from './context.ts';
+import { versionOf } from './key-changes.ts';
+import { countUse } from './key-dependents.ts';
+import { publicDer } from './key-transfer.ts';
+import { isAsymmetric, isRsa, openVersion, publicKeyOfVersion } from './key-versions.ts';
+import { inPlace, type KeyWork } from './key-work.ts';
+import { lookUpManagedKey } from './managed-key-names.ts';
+import { findManagedKey, keyRef, type NamedKey, stateOf, versionRef } from './managed-keys.ts';
+
+/** Versions exported at once. */
+const mostExported = 1000;
+
+type ExportInput = NamedKey & Body<'exportManagedKey'>;
+
+export function exportManagedKey(
+  ctx: Context,
+  input: ExportInput,
+  work: KeyWork = inPlace(ctx.world),
+): Answer<'exportManagedKey'> {
+  const { plaintext = false, hash = 'sha2-256', allVersions = false } = input;
+  const key = findManagedKey(ctx.tx, input.key);
+  const { type, name } = key;
+  if (!key.exportable) throw new KmsError('conflict', 'private key material is not exportable');
+  const target = targetOf(ctx, input);
+  if ((target === undefined) !== plaintext) {
+    throw new KmsError('invalid', 'expected a publicKey or a toKey to wrap to, or plaintext: true');
+  }
+  const format = formatOf(type, input.format);
+  const exported = chosenVersions(ctx, key, input);
+  const versions = exported.map((stored) => {
+    const bytes = bytesOf(ctx, type, stored, format);
+    try {
+      countUse(ctx, key, stored.version, 'export');
+      const out = target ? { wrapped: wrappedTo(target, hash, bytes, work) } : { plaintext: toBase64(bytes) };
+      return { version: stored.version, ...out };
+    } finally {
+      bytes.fill(0);
+    }
+  });
+  const [newest] = versions;
+  if (!newest) throw new KmsError('conflict', 'the key has no version that can be exported');
+  ctx.note({
+    object: keyRef(key),
+    transfer: target ? 'wrapped' : 'plaintext',
+    ...(allVersions
+      ? { objects: exported.map(versionRef), objectCount: exported.length }
+      : { keyVersion: newest.version }),
+  });
+  return { name, type, format, ...newest, ...(allVersions && { versions }) };
+}
+
+function formatOf(type: KeyType, wanted: 'raw' | 'der' | undefined): 'raw' | 'der' {
+  if (!isAsymmetric(type)) {
+    if (wanted === 'der') throw invalidField('format', `expected raw: ${type} has no other form`);
+    return 'raw';
+  }
+  if (wanted === 'raw' && isRsa(type)) throw invalidField('format', `expected der: ${type} has no raw form`);
+  return wanted ?? 'der';
+}
+
+/** The version to export, or all whose keys are here, the newest first. None may be older than those that decrypt. */
+function chosenVersions(ctx: Context, key: ManagedKey, input: ExportInput): readonly KeyVersion[] {
+  const { version = 0, allVersions = false } = input;
+  const { latestVersion, minDecryptVersion } = key;
+  const state = stateOf(ctx, key);
+  const problemOf = (stored: KeyVersion) => useProblem('export', { key: state, version: stored.state });
+  if (allVersions) {
+    if (version !== 0) throw invalidField('version', 'expected none with allVersions');
+    const problem = useProblem('export', { key: state });
+    if (problem !== undefined) throw new KmsError('conflict', problem);
+    const oldest = Math.max(minDecryptVersion, latestVersion - mostExported + 1);
+    const some = ctx.tx.keyVersions.between(key.id, latestVersion, oldest);
+    return some.filter((stored) => stored.sealed !== '' && problemOf(stored) === undefined);
+  }
+  const number = version === 0 ? latestVersion : version;
+  if (number < minDecryptVersion) {
+    throw new KmsError('conflict', 'version for export is below minimum decryption version');
+  }
+  const stored = versionOf(ctx, key, number);
+  const problem = problemOf(stored);
+  if (problem !== undefined) throw new KmsError('conflict', problem);
+  return [stored];
+}
+
+/** A copy, which the caller may overwrite. */
+function bytesOf({ tenant }: Context, type: KeyType, stored: KeyVersion, format: 'raw' | 'der'): Uint8Array {
+  const kept = openVersion(tenant.keys, type, stored);
+  return format === 'der' && isAsymmetric(type) ? exportPkcs8(type, kept) : kept.slice();
+}
+
+type Target = ReturnType<typeof rsaOf>;
+
+/** The public key to wrap to, if the request names one. Another managed key takes the flag to read it. */
+function targetOf(ctx: Context, { publicKey, toKey }: ExportInput): Target | undefined {
+  if (publicKey !== undefined && toKey !== undefined) {
+    throw new KmsError('invalid', 'expected one of publicKey and toKey');
+  }
+  if (publicKey !== undefined) return rsaOf(publicDer(publicKey));
+  if (toKey === undefined) return undefined;
+  const key = lookUpManagedKey(ctx.tx, toKey);
+  authorize(ctx.caller, 'key.read', { kind: 'hidden', name: key?.name ?? toKey.toLowerCase() });
+  if (!key || key.deletedAt !== undefined) throw invalidField('toKey', 'there is no such managed key');
+  const { type } = key;
+  if (!isRsa(type)) throw invalidField('toKey', `keys are wrapped to an RSA key alone, not to one of the type ${type}`);
+  const problem = useProblem('wrap', { key: stateOf(ctx, key) });
+  if (problem !== undefined) throw new KmsError('conflict', problem.replace('the key', 'the key to wrap to'));
+  const version = ctx.tx.keyVersions.newestActive(key.id);
+  const stored = version === undefined ? undefined : ctx.tx.keyVersions.get(key.id, version);
+  const spki = stored && publicKeyOfVersion(type, stored);
+  if (!spki) throw invalidField('toKey', 'no version of it is active');
+  return { type, spki };
+}
+
+function wrappedTo({ type, spki }: Target, hash: OaepHash, bytes: Uint8Array, work: KeyWork): string {
+  return toBase64(work.run('wrap', { type, publicKey: spki, hash, bytes: bytes.slice() }));
+}
+
+/** The RSA type that fits a public key. Throws `invalid`. */
+function rsaOf(der: Uint8Array) {
+  for (const type of ['rsa-2048', 'rsa-3072', 'rsa-4096'] as const) {
+    try {
+      return { type, spki: importPublicKey(type, 'der', der) };
+    } catch {
+      // Perhaps it has another length.
+    }
+  }
+  throw invalidField(
+    'publicKey',
+    'expected a public key of RSA with 2048, 3072 or 4096 bits: SPKI, PEM or base64 of DER',
+  );
+}

@@ -1,0 +1,29 @@
+// Operation is one of our endpoints in the transit engine's terms; Setting is a path of the engine that no endpoint of
+// ours serves, since there is nothing to set.
+import type { EndpointId } from '../../api/endpoints.ts';
+import type { ManagedKey } from '../../api/managed-keys.ts';
+import type { JsonObject } from '../../model/json.ts';
+import type { VaultResponse } from './answers.ts';
+
+export interface Operation {
+  readonly id: EndpointId;
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string>>;
+  /** Translates the client's body into ours. Throws `invalid`. */
+  readonly body?: (given: JsonObject) => object;
+  /** The part of a list item that is written. */
+  readonly item?: (item: ManagedKey) => unknown;
+  /** Translates our response into theirs. Throws `invalid`, with which the operation fails. */
+  readonly answer: (ours: JsonObject, given: JsonObject) => VaultResponse;
+  /** The error message if the key does not exist. Default: 404 without a body. */
+  readonly missing?: string;
+}
+
+export interface Setting {
+  /** For holders of a valid token. Throws `invalid`. */
+  readonly setting: (given: JsonObject) => VaultResponse;
+}
+
+export function isWrite(method: string): boolean {
+  return method === 'POST' || method === 'PUT';
+}

@@ -1,0 +1,169 @@
+// Every state of a managed key and of its version, with every use, through every dialect: what the table of states says
+// is what happens, in each dialect's own words of refusal.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type KeyState, keyStates, useProblem } from '../../src/model/key-states.ts';
+import type { KeyType, KeyUse } from '../../src/model/key-types.ts';
+import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
+
+interface Asked {
+  readonly path: string;
+  readonly body: object;
+}
+
+interface Work {
+  readonly type: KeyType;
+  readonly uses?: readonly KeyUse[];
+  readonly exportable?: boolean;
+  /** The native request; `made` is what the key made while it was active. */
+  readonly native: (made: string) => Asked;
+  /** The same in Vault's terms; absent where Vault has no such operation. */
+  readonly vault?: (made: string) => Asked;
+  /** Makes what the request needs. */
+  readonly before?: (a: Appliance, name: string) => Promise<string>;
+}
+
+const name = 'subject';
+const none = async () => '';
+const native = (operation: string, body: object): Asked => ({ path: `/managed-keys/${name}/${operation}`, body });
+const vault = (path: string, body: object): Asked => ({ path: `/v1/transit/${path}`, body });
+const items = (item: object) => ({ items: [item] });
+
+async function made(a: Appliance, operation: string, body: object, field: string): Promise<string> {
+  const answer = await a.call('POST', `/managed-keys/${name}/${operation}`, body);
+  assert.equal(answer.status, 200, answer.text);
+  return answer.body[field] ?? answer.body.items[0][field];
+}
+
+const works: Readonly<Record<KeyUse, Work>> = {
+  encrypt: {
+    type: 'aes256-gcm',
+    native: () => native('encrypt', items({ plaintext: 'aGk=' })),
+    vault: () => vault(`encrypt/${name}`, { plaintext: 'aGk=' }),
+  },
+  decrypt: {
+    type: 'aes256-gcm',
+    before: (a) => made(a, 'encrypt', items({ plaintext: 'aGk=' }), 'ciphertext'),
+    native: (ciphertext) => native('decrypt', items({ ciphertext })),
+    vault: (ciphertext) => vault(`decrypt/${name}`, { ciphertext }),
+  },
+  sign: {
+    type: 'ed25519',
+    native: () => native('sign', { input: 'aGk=' }),
+    vault: () => vault(`sign/${name}`, { input: 'aGk=' }),
+  },
+  verify: {
+    type: 'ed25519',
+    before: (a) => made(a, 'sign', { input: 'aGk=' }, 'signature'),
+    native: (signature) => native('verify', { input: 'aGk=', signature }),
+    vault: (signature) => vault(`verify/${name}`, { input: 'aGk=', signature }),
+  },
+  mac: {
+    type: 'hmac-sha256',
+    native: () => native('mac', { input: 'aGk=' }),
+    vault: () => vault(`hmac/${name}`, { input: 'aGk=' }),
+  },
+  wrap: {
+    type: 'aes256-gcm',
+    uses: ['wrap', 'unwrap'],
+    native: () => native('wrap', { plaintext: 'AAAAAAAAAAAAAAAAAAAAAA==' }),
+  },
+  unwrap: {
+    type: 'aes256-gcm',
+    uses: ['wrap', 'unwrap'],
+    before: (a) => made(a, 'wrap', { plaintext: 'AAAAAAAAAAAAAAAAAAAAAA==' }, 'wrapped'),
+    native: (wrapped) => native('unwrap', { wrapped }),
+  },
+  derive: { type: 'aes256-gcm', uses: ['derive'], native: () => native('derive', { context: 'aGk=' }) },
+  export: {
+    type: 'aes256-gcm',
+    exportable: true,
+    native: () => native('export', { plaintext: true }),
+  },
+};
+
+async function ask(a: Appliance, { path, body }: Asked): Promise<{ status: number; text: string }> {
+  if (!path.startsWith('/v1/')) {
+    const { status, text, body: got } = await a.call('POST', path, body);
+    const problem: unknown = got.items?.[0]?.error;
+    return typeof problem === 'string' ? { status: 400, text: problem } : { status, text };
+  }
+  const bytes = new TextEncoder().encode(JSON.stringify(body));
+  const { outcome } = await a.app.handle({
+    surface: 'vault',
+    remoteAddress: '192.0.2.1',
+    headers: { host: 'kms.test', 'x-vault-token': a.root.key },
+    method: 'POST',
+    path,
+    search: '',
+    body: { read: async () => bytes },
+  });
+  return { status: outcome.status, text: JSON.stringify(outcome.body) + String(outcome.content ?? '') };
+}
+
+/** Puts key and version into these states, past all moves. */
+async function put(a: Appliance, states: { readonly key: KeyState; readonly version: KeyState }): Promise<void> {
+  const store = a.tenants[0]?.handle.store ?? assert.fail();
+  await store.transaction(({ managedKeys, keyVersions }) => {
+    const key = managedKeys.byName(name) ?? managedKeys.deletedByName(name) ?? assert.fail();
+    const isDeleted = states.key === 'pending-deletion';
+    managedKeys.setState(key.id, {
+      state: states.key,
+      formerState: 'active',
+      deletedAt: isDeleted ? a.world.now() : undefined,
+      destroyAt: isDeleted ? a.world.now() + 1e9 : undefined,
+      updatedAt: a.world.now(),
+    });
+    const version = keyVersions.get(key.id, 1) ?? assert.fail();
+    keyVersions.setState(version.id, { state: states.version, formerState: undefined, deletedAt: undefined });
+  });
+}
+
+for (const [use, work] of Object.entries(works) as [KeyUse, Work][]) {
+  test(`${use}: what each state of key and version allows, natively and through Vault`, async () => {
+    const a = await testAppliance();
+    const { type, uses, exportable, before = none } = work;
+    const created = await a.call('POST', '/managed-keys', {
+      name,
+      type,
+      ...(uses && { uses }),
+      ...(exportable && { exportable }),
+    });
+    assert.equal(created.status, 200, created.text);
+    const given = await before(a, name);
+    let allowed = 0;
+    for (const key of keyStates) {
+      for (const version of keyStates) {
+        await put(a, { key, version });
+        const problem = useProblem(use, { key, version });
+        if (problem === undefined) allowed++;
+        for (const request of [work.native(given), work.vault?.(given)]) {
+          if (!request) continue;
+          const got: { status: number; text: string } = await ask(a, request);
+          const where = `${request.path}: key ${key}, version ${version}: ${got.text}`;
+          if (problem === undefined) assert.equal(got.status, 200, where);
+          else {
+            assert.equal(got.status, 400, where);
+            assert.match(
+              got.text,
+              /\bis (?:not active yet|suspended|deactivated|compromised|pending deletion|destroyed)|no version of the key/,
+              where,
+            );
+          }
+        }
+      }
+    }
+    assert.ok(allowed > 0 && allowed < keyStates.length ** 2);
+  });
+}
+
+test('records of what came through a dialect say so', async () => {
+  const a = await testAppliance();
+  await a.call('POST', '/managed-keys', { name });
+  await ask(a, vault(`encrypt/${name}`, { plaintext: 'aGk=' }));
+  const [record] = await a.activity();
+  const props: AnyJson = record?.props;
+  assert.deepEqual([record?.action, props.dialect, props.keyVersion], ['key.encrypt', 'vault', 1]);
+  const { body } = await a.call('GET', `/managed-keys/${name}/dependents`);
+  assert.deepEqual([body.dependents[0].dialect, body.dependents[0].operation], ['vault', 'encrypt']);
+});
