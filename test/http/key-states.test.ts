@@ -158,6 +158,16 @@ for (const [use, work] of Object.entries(works) as [KeyUse, Work][]) {
   });
 }
 
+test('what an inactive key still decrypts or verifies is told with a warning', async () => {
+  const a = await testAppliance();
+  await a.call('POST', '/managed-keys', { name });
+  const ciphertext = await made(a, 'encrypt', items({ plaintext: 'aGk=' }), 'ciphertext');
+  const asked = vault(`decrypt/${name}`, { ciphertext });
+  assert.match((await ask(a, asked)).text, /"warnings":null/);
+  await put(a, { key: 'active', version: 'compromised' });
+  assert.match((await ask(a, asked)).text, /"warnings":\["the key is compromised:/);
+});
+
 test('records of what came through a dialect say so', async () => {
   const a = await testAppliance();
   await a.call('POST', '/managed-keys', { name });

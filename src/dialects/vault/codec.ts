@@ -19,11 +19,18 @@ export function codecOf({ body, item, answer }: Operation, nextId: () => string)
     }),
     ...(item && { item }),
     encode(ours, came) {
-      const told = answer(ours, came);
+      const told = warned(answer(ours, came), ours);
       const sent = bodyOf(told, nextId);
       return { status: told.status, text: sent && JSON.stringify(sent) };
     },
   };
+}
+
+/** The response with what our answer says not to trust blindly. */
+function warned(told: VaultResponse, { warning, items }: JsonObject): VaultResponse {
+  const all = Array.isArray(items) ? items.map((item) => (isJsonObject(item) ? item.warning : undefined)) : [warning];
+  const texts = [...new Set(all)].filter((each) => typeof each === 'string');
+  return texts.length === 0 ? told : { ...told, warnings: [...(told.warnings ?? []), ...texts] };
 }
 
 export function outcomeOf(told: VaultResponse, nextId: () => string): Outcome {
