@@ -258,7 +258,7 @@ export function byokExport(
     id: 'exportManagedKey',
     params: { key },
     missing: 'no such source key for export',
-    body: () => ({ toKey, hash, ...versionOf(version) }),
+    body: () => ({ toKey, hash, wrapping: 'oaep-kwp', ...versionOf(version) }),
     answer: (ours) => exportAnswer(ours as Answer<'exportManagedKey'>, ({ wrapped = '' }) => wrapped),
   };
 }
