@@ -15,7 +15,16 @@ import { dayLength } from './key-dependents.ts';
 import { addVersion, isAsymmetric, type KeyMaterial } from './key-versions.ts';
 import { inPlace, type KeyWork } from './key-work.ts';
 import { lookUpManagedKey } from './managed-key-names.ts';
-import { findManagedKey, insertKey, keyRef, mustFind, type NamedKey, shown, versionRef } from './managed-keys.ts';
+import {
+  findManagedKey,
+  insertKey,
+  keyRef,
+  mustFind,
+  type NamedKey,
+  needGrowing,
+  shown,
+  versionRef,
+} from './managed-keys.ts';
 
 const wrappingType = 'rsa-4096';
 
@@ -87,6 +96,7 @@ export function importManagedKey(
   if (input.isNewVersion === false && living && living.latestVersion > 0) {
     throw new KmsError('conflict', 'there is a managed key of this name: import a new version of it');
   }
+  if (living) needGrowing(ctx, living);
   const key = living ?? newImported(ctx, input);
   needSameKind(key, input);
   const { material, transfer } = materialOf(ctx, key.type, input, work);
