@@ -50,7 +50,7 @@ export function getWrappingKey(
 function makeWrappingKey({ tx, tenant, world }: Context, id: string, work: KeyWork): WrappingKey {
   const now = world.now();
   const { epoch } = tenant.keys;
-  const key = work.newRsaKey(wrappingType);
+  const key = work.newKey(wrappingType);
   try {
     const sealed = sealKey(tenant.keys.key('transit', epoch), placeOf(id), wrappingType, key, world.random);
     const made = { id, epoch, sealed, publicKey: toBase64(publicKeyOf(wrappingType, key)), createdAt: now };
