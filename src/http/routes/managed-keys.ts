@@ -19,7 +19,7 @@ import {
   generateWrappedDataKey,
   rewrapWithKey,
 } from '../../core/key-operations.ts';
-import { isLongWork, rehearse } from '../../core/key-rehearsal.ts';
+import { isLongWork, rehearse, type WorkKind } from '../../core/key-rehearsal.ts';
 import {
   deriveWithKey,
   macWithKey,
@@ -59,13 +59,19 @@ function worked<Id extends EndpointId>(
     async prepare(input: InputOf<Id>, caller: Caller) {
       const { handle, open, appliance, dialect, isLocal } = input;
       const { tenant, store } = handle;
-      const work = await rehearse({
+      const { work, wipe } = await rehearse({
         actors: { caller, tenant, world: appliance.world, dialect, isLocal },
         worker: open.keyWorker,
         transaction: (run) => store.transaction(run),
         operation: (ctx, rehearsed) => operation(ctx, input, rehearsed),
       });
-      return (ctx: Context) => operation(ctx, input, work);
+      return (ctx: Context) => {
+        try {
+          return operation(ctx, input, work);
+        } finally {
+          wipe();
+        }
+      };
     },
   };
 }
@@ -84,7 +90,7 @@ function typeOf<E>({ params, handle: { store } }: Input<E>): KeyType | undefined
 
 /** A route of work with the key in the path. */
 function working<Id extends (typeof keyOperationEndpoints)[number]['id']>(
-  kind: 'make' | 'read',
+  kind: WorkKind,
   operation: (ctx: Context, input: { key: string } & Body<Id>, work: KeyWork) => Made<Id>,
 ) {
   return worked<Id>(
@@ -134,11 +140,11 @@ export const managedKeyRoutes: RoutesOf<
     (ctx, { params, body }, work) => exportManagedKey(ctx, { ...body, ...params }, work),
     ({ body }) => body.plaintext !== true,
   ),
-  encryptWithKey: working<'encryptWithKey'>('read', encryptWithKey),
+  encryptWithKey: working<'encryptWithKey'>('encrypt', encryptWithKey),
   decryptWithKey: working<'decryptWithKey'>('make', decryptWithKey),
   rewrapWithKey: working<'rewrapWithKey'>('make', rewrapWithKey),
-  generateDataKey: working<'generateDataKey'>('read', generateDataKey),
-  generateWrappedDataKey: working<'generateWrappedDataKey'>('read', generateWrappedDataKey),
+  generateDataKey: working<'generateDataKey'>('encrypt', generateDataKey),
+  generateWrappedDataKey: working<'generateWrappedDataKey'>('encrypt', generateWrappedDataKey),
   signWithKey: working<'signWithKey'>('make', signWithKey),
   verifyWithKey: working<'verifyWithKey'>('read', verifyWithKey),
   macWithKey: working<'macWithKey'>('make', macWithKey),
