@@ -29,13 +29,11 @@ export const keyToolEndpoints = [
     access: { kind: 'credential', action: 'key.hash' },
     changes: false,
     body: z.object({
-      input: text
-        .exactOptional()
-        .meta({
-          description: 'the message, base64; nothing if absent',
-          contentEncoding: 'base64',
-          examples: ['aGVsbG8='],
-        }),
+      input: text.exactOptional().meta({
+        description: 'the message, base64; nothing if absent',
+        contentEncoding: 'base64',
+        examples: ['aGVsbG8='],
+      }),
       hash: z.enum(plainHashes).exactOptional().meta({ description: '`sha2-256` if absent' }),
     }),
     answer: z.object({ hash: base64.meta({ description: 'base64', examples: [sample.messageHash] }) }),
