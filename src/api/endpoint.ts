@@ -10,6 +10,8 @@ export type RingSource =
   | { readonly from: 'path'; readonly param: string; readonly byId: boolean }
   /** A path parameter that is a managed key's name, id or alias. */
   | { readonly from: 'key'; readonly param: string }
+  /** A path parameter that is a secret's path. */
+  | { readonly from: 'secret'; readonly param: string }
   /** A path parameter that is a ring's id, deleted rings included. */
   | { readonly from: 'deleted-id'; readonly param: string }
   | { readonly from: 'query'; readonly param: string }

@@ -14,6 +14,7 @@ import { loginEndpoints } from './logins.ts';
 import { managedKeyEndpoints } from './managed-keys.ts';
 import { oidcEndpoints } from './oidc.ts';
 import { secondFactorEndpoints } from './second-factors.ts';
+import { secretEndpoints } from './secrets.ts';
 import { systemEndpoints } from './system.ts';
 import { tangEndpoints } from './tang.ts';
 import { userEndpoints } from './users.ts';
@@ -23,6 +24,7 @@ export const endpoints = [
   ...encryptionEndpoints,
   ...assetEndpoints,
   ...asymEndpoints,
+  ...secretEndpoints,
   ...managedKeyEndpoints,
   ...keyOperationEndpoints,
   ...keyToolEndpoints,

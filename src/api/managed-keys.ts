@@ -50,7 +50,7 @@ const wantedUses = thingList<KeyUse>(keyUses.length, (item) =>
   description: 'what it may be used for',
   examples: [['encrypt', 'decrypt']],
 });
-const state = z.enum(keyStates).meta({ description: 'its state, in the words of NIST SP 800-57' });
+export const keyState = z.enum(keyStates).meta({ description: 'its state, in the words of NIST SP 800-57' });
 const origin = z
   .enum(['generated', 'imported'])
   .meta({ description: 'whether the appliance made the key, or somebody brought it' });
@@ -70,7 +70,7 @@ const exportable = z
   .boolean()
   .meta({ description: 'whether the key may leave the appliance; once `false`, it stays so', examples: [false] });
 const rotateAfter = ringAge('how old a version gets, in whole seconds: the next use past that age makes a new one');
-const tags = freeForm.meta({ description: 'texts by name, at most 50', examples: [{ team: 'payments' }] });
+export const tags = freeForm.meta({ description: 'texts by name, at most 50', examples: [{ team: 'payments' }] });
 const props = freeForm.meta({ description: 'kept with the key', examples: [{ ticket: 'OPS-7' }] });
 const date = (what: string) =>
   epochTime
@@ -90,10 +90,10 @@ const used = z
   .exactOptional()
   .meta({ description: '`true`: even if it was used in the last 24 hours', examples: [true] });
 
-const version = z
+export const managedKeyVersion = z
   .object({
     version: count.meta({ description: 'counted from 1: the N of `vault:vN:`', examples: [1] }),
-    state,
+    state: keyState,
     origin,
     createdAt: timestamp,
     publicKey: z
@@ -115,7 +115,7 @@ const managedKey = z
     custody: z.enum(['server']).meta({ description: 'who can use it: the appliance, for as long as it is there' }),
     type,
     uses,
-    state,
+    state: keyState,
     latestVersion: count.meta({ description: 'the newest version; 0: there is none yet', examples: [1] }),
     primaryVersion: count
       .nullable()
@@ -139,7 +139,7 @@ const managedKey = z
     deactivateAt,
     ...whenDeleted,
     versions: z
-      .array(version)
+      .array(managedKeyVersion)
       .exactOptional()
       .meta({ description: 'those that are not erased, the newest first, at most 1,000; not in lists' }),
   })

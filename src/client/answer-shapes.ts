@@ -45,6 +45,10 @@ export const things: Readonly<Record<string, string>> = {
     derived:boolean exportable:boolean origin:word allowPlaintextFormat?:word rotateAfter:count|null
     deletionAllowed:boolean tags:object props:object createdAt:time updatedAt:time activateAt:count|null
     deactivateAt:count|null deletedAt?:time restorableUntil?:time versions?:ManagedKeyVersion[]`,
+  SecretVersion: 'path:text name:ring version:count state:word createdAt:time deletedAt?:time tags:object',
+  Secret: `
+    id:managedKey path:text name:ring state:word latestVersion:count maxVersions:count casRequired:boolean
+    tags:object createdAt:time updatedAt:time versions:ManagedKeyVersion[]`,
   ManagedKeyDependent: 'caller:caller dialect:text version:count operation:text count:count lastUsedAt:time',
   ExportedKeyVersion: 'version:count wrapped?:base64 wrapping?:word plaintext?:base64',
   ManagedKeyResult: `
@@ -133,6 +137,15 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
   getWrappingKey: 'id:text algorithm:word publicKey:text expiresAt:integer',
   generateRandom: 'random:base64',
   hashMessage: 'hash:base64',
+  listSecrets: 'names:text[]',
+  readSecret: 'secret:SecretVersion value?:object',
+  writeSecret: 'secret:SecretVersion',
+  deleteSecret: 'name:ring id:managedKey restorableUntil:time',
+  getSecretMetadata: 'secret:Secret',
+  putSecretMetadata: 'secret:Secret',
+  deleteSecretVersions: 'versions:count[]',
+  restoreSecretVersions: 'versions:count[]',
+  destroySecretVersions: 'versions:count[]',
   getManagedKey: 'key:ManagedKey',
   deleteManagedKey: 'name:ring id:managedKey restorableUntil:time',
   restoreManagedKey: 'key:ManagedKey',

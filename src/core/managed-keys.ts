@@ -7,7 +7,7 @@ import { changedFields, type ResourceRef } from '../model/activity-details.ts';
 import { heldByClients } from '../model/custody.ts';
 import type { JsonObject } from '../model/json.ts';
 import { type KeyState, stateAfter, stateAt } from '../model/key-states.ts';
-import { type KeyUse, keyTypeFacts, usesProblem, usualUses } from '../model/key-types.ts';
+import { type KeyType, type KeyUse, keyTypeFacts, usesProblem, usualUses } from '../model/key-types.ts';
 import { checkAlias, checkRingName } from '../model/names.ts';
 import { timestamp } from '../model/timestamp.ts';
 import type { Tables } from '../store/port.ts';
@@ -20,7 +20,7 @@ import { type Context, needQuota } from './context.ts';
 import { dayLength, needUnused } from './key-dependents.ts';
 import { nextVersion, publicKeyOfVersion } from './key-versions.ts';
 import { inPlace, type KeyWork } from './key-work.ts';
-import { isKeyId, lookUpManagedKey } from './managed-key-names.ts';
+import { isKeyId, lookUpManagedKey, reservedKeyNames } from './managed-key-names.ts';
 import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
 import { countRings, needRingQuota } from './rings.ts';
 
@@ -114,11 +114,9 @@ export function insertKey(ctx: Context, input: NewKey): ManagedKey {
   return mustFind(tx, id);
 }
 
-const reservedNames: ReadonlySet<string> = new Set(['wrapping-key', 'random', 'hash']);
-
 function checkKeyName(name: string): string {
   const lower = checkRingName(name);
-  if (reservedNames.has(lower) || isKeyId(lower)) throw invalidField('name', `expected another name than ${lower}`);
+  if (reservedKeyNames.has(lower) || isKeyId(lower)) throw invalidField('name', `expected another name than ${lower}`);
   return lower;
 }
 
@@ -137,7 +135,7 @@ function checkedDates(activateAt: number | undefined, deactivateAt: number | und
   return { activateAt, deactivateAt };
 }
 
-function checkedTags(tags: JsonObject): JsonObject {
+export function checkedTags(tags: JsonObject): JsonObject {
   const entries = Object.entries(tags);
   if (entries.length > mostTags) throw invalidField('tags', `expected at most ${mostTags} tags`);
   for (const [name, value] of entries) {
@@ -174,18 +172,22 @@ export function getManagedKey(ctx: Context, { key }: NamedKey): Answer<'getManag
 /** The key's answer with its versions. */
 export function shown({ tx, world }: Pick<Context, 'tx' | 'world'>, key: ManagedKey): KeyAnswer {
   const oldest = Math.max(1, key.latestVersion - mostVersionsShown + 1);
-  const versions = tx.keyVersions.between(key.id, key.latestVersion, oldest).map((version) => {
-    const publicKey = publicKeyOfVersion(key.type, version);
-    return {
-      version: version.version,
-      state: version.state,
-      origin: version.origin,
-      createdAt: timestamp(version.createdAt),
-      ...(publicKey && { publicKey: publicKeyPem(publicKey) }),
-      ...(version.deletedAt !== undefined && { deletedAt: timestamp(version.deletedAt) }),
-    };
-  });
+  const versions = tx.keyVersions
+    .between(key.id, key.latestVersion, oldest)
+    .map((version) => shownVersion(key.type, version));
   return { ...keyAnswer(tx, key, world.now()), versions };
+}
+
+export function shownVersion(type: KeyType, version: KeyVersion): NonNullable<KeyAnswer['versions']>[number] {
+  const publicKey = publicKeyOfVersion(type, version);
+  return {
+    version: version.version,
+    state: version.state,
+    origin: version.origin,
+    createdAt: timestamp(version.createdAt),
+    ...(publicKey && { publicKey: publicKeyPem(publicKey) }),
+    ...(version.deletedAt !== undefined && { deletedAt: timestamp(version.deletedAt) }),
+  };
 }
 
 export function rotateManagedKey(
@@ -330,7 +332,7 @@ export function giveAlias(ctx: Context, key: ManagedKey, given: string): string 
   const { tx, world } = ctx;
   const alias = checkAlias(given, 'alias');
   const named = tx.managedKeys.byName(alias);
-  if (isKeyId(alias) || reservedNames.has(alias) || (named && named.id !== key.id)) {
+  if (isKeyId(alias) || reservedKeyNames.has(alias) || (named && named.id !== key.id)) {
     throw fieldsError('conflict', [{ field: 'alias', message: 'a managed key has this name' }]);
   }
   const holder = tx.managedKeys.aliasOf(alias);

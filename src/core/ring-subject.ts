@@ -8,12 +8,15 @@ import type { RingService } from '../store/tables/rings.ts';
 import type { RingSubject } from './authorization.ts';
 import type { SealedInput, Tenant } from './context.ts';
 import { lookUpManagedKey } from './managed-key-names.ts';
+import { nameFromPath, secretNameAt } from './secret-paths.ts';
 
 /** Where a request names its ring; values as received, unchecked. An id finds deleted rings too. */
 export type RingSource =
   | { readonly name: unknown }
   /** A managed key's name, id or alias. */
   | { readonly key: unknown }
+  /** The path of a secret. */
+  | { readonly secret: unknown }
   | { readonly id: unknown }
   | { readonly hash: unknown }
   | { readonly header: unknown }
@@ -36,6 +39,7 @@ export function ringSubject(ctx: SubjectContext, action: string, source: RingSou
     return { subject: isText(source.name) ? { kind: 'named', name: source.name.toLowerCase() } : none };
   }
   if ('key' in source) return { subject: isText(source.key) ? keySubject(ctx, source.key) : none };
+  if ('secret' in source) return { subject: isText(source.secret) ? secretSubject(ctx, source.secret) : none };
   if ('id' in source) {
     if (!isText(source.id)) return { subject: none };
     return action.startsWith('key.') ? hiddenManagedKey(ctx, source.id) : hidden(ctx, serviceOf(action), source.id);
@@ -73,6 +77,11 @@ function keySubject({ tx }: SubjectContext, ref: string): RingSubject {
   const asked = ref.toLowerCase();
   const name = lookUpManagedKey(tx, ref)?.name ?? asked;
   return { kind: 'named', name, asked };
+}
+
+/** A refusal repeats what the path alone tells. */
+function secretSubject({ tx }: SubjectContext, path: string): RingSubject {
+  return { kind: 'named', name: secretNameAt(tx, path), asked: nameFromPath(path) };
 }
 
 function hiddenManagedKey({ tx }: SubjectContext, id: string): RingAsked {

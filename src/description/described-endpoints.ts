@@ -9,6 +9,7 @@ import { keyOperationNotes } from './notes/key-operations.ts';
 import { asymNotes, keyringNotes } from './notes/keyrings.ts';
 import { managedKeyNotes, tangNotes } from './notes/managed-keys.ts';
 import { loginNotes, oidcNotes, secondFactorNotes, userNotes } from './notes/people.ts';
+import { secretNotes } from './notes/secrets.ts';
 import { systemNotes } from './notes/system.ts';
 import type { Note } from './prose.ts';
 
@@ -24,6 +25,7 @@ const notes: Readonly<Record<EndpointId | keyof typeof systemNotes, Note>> = {
   ...encryptionNotes,
   ...assetNotes,
   ...asymNotes,
+  ...secretNotes,
   ...managedKeyNotes,
   ...keyOperationNotes,
   ...tangNotes,
@@ -64,6 +66,7 @@ export function requiredFlag(access: Access): string | undefined {
 
 /** The flag as a refusal shows it: if the request names the ring, the example's ring name is filled in. */
 export function shownFlag(access: Access, flag: string): string {
+  if (access.kind === 'flag' && access.ring?.from === 'secret') return flag.replace('<ringname>', 'mariadb.1');
   const named = access.kind === 'flag' && ['path', 'query', 'body', 'key'].includes(access.ring?.from ?? '');
   return named ? flag.replace('<ringname>', exampleRing(flag)) : flag;
 }

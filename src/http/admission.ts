@@ -214,6 +214,8 @@ function ringValue(source: RingSource, raw: RawInput): RingValue {
       return { name: raw.query[source.param] };
     case 'key':
       return { key: raw.params[source.param] };
+    case 'secret':
+      return { secret: raw.params[source.param] };
     case 'deleted-id':
       return { id: raw.params[source.param] };
     case 'hash':

@@ -49,6 +49,7 @@ import { managedKeyRoutes } from './routes/managed-keys.ts';
 import { oidcRoutes } from './routes/oidc.ts';
 import { loginRoutes, userRoutes } from './routes/people.ts';
 import { secondFactorRoutes } from './routes/second-factors.ts';
+import { secretRoutes } from './routes/secrets.ts';
 import { systemRoutes } from './routes/system.ts';
 
 const keyringRoutes: RoutesOf<(typeof keyringEndpoints)[number]['id']> = {
@@ -146,6 +147,7 @@ export const routes: RoutesOf<EndpointId> = {
   ...encryptionRoutes,
   ...assetRoutes,
   ...asymRoutes,
+  ...secretRoutes,
   ...managedKeyRoutes,
   ...tangRoutes,
   ...accountRoutes,

@@ -30,6 +30,9 @@ export type KeyType = (typeof keyTypes)[number];
 /** Items in one request. */
 export const mostItems = 1000;
 
+/** Versions of a secret whose values are kept, and those named in one request. */
+export const mostSecretVersions = 1000;
+
 /** With random 96-bit nonces, this many messages per key keep the chance of a collision below 2^-32. */
 export const messagesPerVersion = 2 ** 32;
 

@@ -117,6 +117,7 @@ async function managedKeyValues(
   const { wrapped } = await post('/managed-keys/wrapper/wrap', { plaintext: sample.dataKey });
   if (id === 'restoreManagedKey') await a.call('DELETE', '/managed-keys/unseal', { used: true });
   if (id === 'removeManagedKeyAlias') await post('/managed-keys/unseal/aliases', { alias: 'app/db' });
+  if (id.includes('Secret') && id !== 'writeSecret') await post('/secrets/mariadb%2F1', { value: {} });
   if (id === 'trimManagedKey') {
     await post('/managed-keys/unseal/rotate', {});
     await a.call('PUT', '/managed-keys/unseal/config', { minDecryptVersion: 2, minEncryptVersion: 2 });

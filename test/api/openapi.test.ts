@@ -139,6 +139,7 @@ test('an answer without a required field, or with one more, is not as described'
       'share',
       'mlDsaPublicKey',
       'mlDsaSignature',
+      'value',
     ];
     const byFlags = (name: string): boolean => id === 'getNames' || (id === 'getOverview' && name !== 'readiness');
     const isWork = ['signWithKey', 'verifyWithKey', 'macWithKey'].includes(id);

@@ -40,6 +40,11 @@ const transitMessage = async (a: Appliance) => {
   const { items } = await ok(a.call('POST', `/managed-keys/${name}/encrypt`, { items: [{ plaintext: 'aGk=' }] }));
   return { name, ciphertext: items[0].ciphertext };
 };
+const makeSecret = async (a: Appliance) => {
+  const name = freshName();
+  await ok(a.call('POST', `/secrets/app%2F${name}`, { value: { password: 'x' } }));
+  return { params: { path: `app/${name}` }, ring: `app.${name}` };
+};
 const makeAccount = (a: Appliance) => ok(a.call('POST', '/auth/accounts', { uid: freshName() }));
 const encrypt = async (a: Appliance, asset?: object) => {
   const ring = await makeRing(a);
@@ -340,6 +345,24 @@ export const samples: Readonly<Record<EndpointId, MakeSample>> = {
   },
   generateRandom: async () => ({ body: { bytes: 16 } }),
   hashMessage: async () => ({ body: { input: 'aGk=', hash: 'sha3-256' } }),
+  listSecrets: async (a) => {
+    await makeSecret(a);
+    return { query: { folder: 'app' } };
+  },
+  readSecret: async (a) => ({ ...(await makeSecret(a)), query: { version: '1' } }),
+  writeSecret: async () => {
+    const name = freshName();
+    return { params: { path: `app/${name}` }, body: { value: { password: 'x' }, follows: 0 }, ring: `app.${name}` };
+  },
+  deleteSecret: makeSecret,
+  getSecretMetadata: makeSecret,
+  putSecretMetadata: async (a) => ({
+    ...(await makeSecret(a)),
+    body: { maxVersions: 10, casRequired: false, tags: { team: 'payments' } },
+  }),
+  deleteSecretVersions: async (a) => ({ ...(await makeSecret(a)), body: { versions: [1] } }),
+  restoreSecretVersions: async (a) => ({ ...(await makeSecret(a)), body: { versions: [1] } }),
+  destroySecretVersions: async (a) => ({ ...(await makeSecret(a)), body: { versions: [1] } }),
   macWithKey: async (a) => {
     const { name } = await makeTransit(a, { type: 'hmac-sha256' });
     return { params: { key: name }, body: { input: 'aGk=', keyVersion: 1, hash: 'sha2-256' }, ring: name };

@@ -591,14 +591,20 @@ test('sys tells what is there, and what a token may do with it', async () => {
   const mounts = await get('sys/mounts');
   assert.deepEqual(
     [Object.keys(mounts), mounts['transit/'].type, mounts['transit/'].options],
-    [['transit/'], 'transit', null],
+    [['secret/', 'transit/'], 'transit', null],
   );
   for (const word of ['backup', 'restore', 'convergent']) {
     assert.match(mounts['transit/'].description, new RegExp(`no .*\\b${word}\\b`));
   }
   assert.deepEqual(Object.keys(await get('sys/auth')), ['approle/', 'token/']);
   const all = await get('sys/internal/ui/mounts');
-  assert.deepEqual([Object.keys(all.secret), Object.keys(all.auth)], [['transit/'], ['approle/', 'token/']]);
+  assert.deepEqual(
+    [Object.keys(all.secret), Object.keys(all.auth)],
+    [
+      ['secret/', 'transit/'],
+      ['approle/', 'token/'],
+    ],
+  );
   assert.deepEqual((await get('sys/internal/ui/mounts/any/keys/x')).path, 'any/');
   const paths: Readonly<Record<string, readonly string[]>> = {
     [`transit/encrypt/${name}`]: ['create', 'update'],
@@ -637,7 +643,7 @@ test('sys tells what is there, and what a token may do with it', async () => {
     'auth/token/create': ['deny'],
     'sys/mounts': ['read'],
     'sys/policies': ['deny'],
-    'sys/mounts/transit': ['deny'],
+    'sys/mounts/transit': ['read'],
     '': ['deny'],
     __proto__x: ['deny'],
     [`${'/a'.repeat(200)}/encrypt/${name}`]: ['create', 'update'],

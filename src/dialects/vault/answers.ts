@@ -11,6 +11,8 @@ export interface VaultResponse {
   readonly errors?: readonly string[];
   /** In the envelope. */
   readonly warnings?: readonly string[];
+  /** Sent beside `data`, too. */
+  readonly beside?: object;
   /** Sent without an envelope. */
   readonly bare?: object;
   readonly headers?: Readonly<Record<string, string>> | undefined;
@@ -57,12 +59,13 @@ export function envelopeIds(random: World['random']): () => string {
 
 /** The response body; undefined if there is none. */
 export function bodyOf(
-  { data, auth, errors, warnings, bare }: VaultResponse,
+  { data, auth, errors, warnings, beside, bare }: VaultResponse,
   nextId: () => string,
 ): object | undefined {
   if (errors) return { errors };
   if (!data && !auth) return bare;
   const request_id = nextId();
   const lease = { lease_id: '', renewable: false, lease_duration: 0 };
-  return { request_id, ...lease, data: data ?? null, wrap_info: null, warnings: warnings ?? null, auth: auth ?? null };
+  const told = { data: data ?? null, wrap_info: null, warnings: warnings ?? null, auth: auth ?? null };
+  return { ...beside, request_id, ...lease, ...told };
 }

@@ -43,7 +43,7 @@ export function outcomeOf(told: VaultResponse, nextId: () => string): Outcome {
 const isGone = /^the key is (?:pending deletion|destroyed)\b/;
 
 /** Translates a refusal of our endpoints into Vault's terms. */
-export function refusalOf({ status, headers, body }: Outcome, missing: string | undefined): VaultResponse {
+export function refusalOf({ status, headers, body }: Outcome, missing: Operation['missing']): VaultResponse {
   const message: unknown = Reflect.get(body, 'message');
   const text = typeof message === 'string' ? message : 'the request was refused';
   if (status === 401) return permissionDenied;
@@ -51,7 +51,9 @@ export function refusalOf({ status, headers, body }: Outcome, missing: string | 
   if (status === 404 && text.startsWith('the key has no version')) {
     return problem(400, 'version does not exist or cannot be found');
   }
-  if (status === 404 || isGone.test(text)) return missing === undefined ? nothing : problem(400, missing);
+  if (status === 404 || isGone.test(text)) {
+    return typeof missing === 'string' ? problem(400, missing) : (missing ?? nothing);
+  }
   if (status === 503 && text === sealedError.message) return isSealed;
   return { ...problem(status, text), headers };
 }

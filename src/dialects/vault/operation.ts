@@ -5,6 +5,15 @@ import type { ManagedKey } from '../../api/managed-keys.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { VaultResponse } from './answers.ts';
 
+/** A request as far as it names an operation. */
+export interface Asked {
+  readonly method: string;
+  /** The path's parts after /v1 and the tenant. */
+  readonly path: readonly string[];
+  readonly isList: boolean;
+  readonly query: URLSearchParams;
+}
+
 export interface Operation {
   readonly id: EndpointId;
   readonly params?: Readonly<Record<string, string>>;
@@ -15,8 +24,8 @@ export interface Operation {
   readonly item?: (item: ManagedKey) => unknown;
   /** Translates our response into theirs. Throws `invalid`, with which the operation fails. */
   readonly answer: (ours: JsonObject, given: JsonObject) => VaultResponse;
-  /** The error message if the key does not exist. Default: 404 without a body. */
-  readonly missing?: string;
+  /** The error message if the key does not exist, or the whole answer. Default: 404 without messages. */
+  readonly missing?: string | VaultResponse;
 }
 
 export interface Setting {

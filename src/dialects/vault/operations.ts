@@ -1,5 +1,5 @@
-// Operations of the transit engine: the paths of Vault and OpenBao under a mount, each with the endpoint of ours that
-// serves it.
+// Operations of the engines: the paths of Vault and OpenBao under a mount, each with the endpoint of ours that serves
+// it. Those of the KV engine are in kv.ts.
 import { problem } from './answers.ts';
 import {
   configure,
@@ -12,8 +12,9 @@ import {
   softDeleteRestore,
   trim,
 } from './keys.ts';
+import { kvOperationOf, kvPathOf } from './kv.ts';
 import { dataKey, onItems } from './messages.ts';
-import { isWrite, type Operation, type Setting } from './operation.ts';
+import { type Asked, isWrite, type Operation, type Setting } from './operation.ts';
 import { hmac, noHash, sign, verify } from './signatures.ts';
 import { cacheConfig, hash, keysConfig, random } from './tools.ts';
 import { byokExport, exportKey, importKey, importVersion, wrappingKey } from './transfer.ts';
@@ -21,25 +22,18 @@ import { byokExport, exportKey, importKey, importVersion, wrappingKey } from './
 /** The operation or setting that a path names; a string is the reason for a refusal. */
 export type Named = Operation | Setting | string;
 
-/** A request as far as it names an operation. */
-interface Asked {
-  readonly method: string;
-  /** The path's parts after /v1 and the tenant. */
-  readonly path: readonly string[];
-  readonly isList: boolean;
-  readonly query: URLSearchParams;
-}
-
 /** Most parts that follow a mount. */
 const mostParts = 4;
 
 /**
  * The operation that a path names; undefined if there is none. A mount may have any name of several parts: the shortest
- * mount that leaves a known operation is taken.
+ * mount that leaves a known operation, or a path of the KV engine, is taken.
  */
 export function operationOf(asked: Asked): Named | undefined {
   const { path } = asked;
+  const kv = kvPathOf(path);
   for (let mount = Math.max(1, path.length - mostParts); mount < path.length; mount++) {
+    if (kv && kv.mount <= mount) return kvOperationOf(kv, asked);
     const operation = behindMount(asked, path.slice(mount));
     if (operation !== undefined) return operation;
   }

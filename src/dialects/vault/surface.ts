@@ -3,6 +3,7 @@
 // mapped to one of them or answered here. For what clients depend on, see docs/guide-vault.md.
 import { Bearer } from '../../core/credential.ts';
 import { lookUpManagedKey } from '../../core/managed-key-names.ts';
+import { secretNameAt } from '../../core/secret-paths.ts';
 import { KmsError } from '../../errors.ts';
 import { knownAsker } from '../../http/admission.ts';
 import type { AppliancePort, OpenState } from '../../http/appliance-port.ts';
@@ -13,12 +14,14 @@ import { failed, type Outcome, refused } from '../../http/respond.ts';
 import type { Ways } from '../../http/surface.ts';
 import type { TenantHandle } from '../../http/tenant-directory.ts';
 import { readAuthority } from '../../model/hosts.ts';
+import type { Tables } from '../../store/port.ts';
 import { envelopeIds, isSealed, noSuchRoute, permissionDenied, problem, type VaultResponse } from './answers.ts';
 import { codecOf, objectOf, outcomeOf, readBytes, refusalOf, toldBy } from './codec.ts';
 import { namespaceOf, refusedHeader, tokenOf } from './headers.ts';
+import { mounts } from './mounts.ts';
 import { isWrite, type Operation, type Setting } from './operation.ts';
 import { isKnownPath, operationOf, unsupportedOperation, unsupportedPath } from './operations.ts';
-import { capabilities, isAboutCapabilities, mounts, serverState } from './sys.ts';
+import { capabilities, isAboutCapabilities, serverState } from './sys.ts';
 import { type Target, Targets } from './target.ts';
 import { flagsOf, holderOf, logIn, lookUpSelf, renewSelf, type TokenRequest } from './tokens.ts';
 
@@ -131,7 +134,7 @@ class VaultSurface {
   }
 
   /** The final outcome: a refusal of ours is translated into Vault's terms. */
-  #sent(handle: TenantHandle | undefined, outcome: Outcome, missing?: string): Outcome {
+  #sent(handle: TenantHandle | undefined, outcome: Outcome, missing?: Operation['missing']): Outcome {
     const { sentStatus: status } = outcome;
     if (status !== undefined) return { ...outcome, status };
     const { state } = this.#appliance;
@@ -167,7 +170,7 @@ class VaultSurface {
       const bytes = await readBytes(asked.request);
       // Flags go by a key's name, while a path may have its alias.
       const answer = await handle.store.transaction((tables) =>
-        toldBy(() => capabilities(objectOf(bytes), flags, (ref) => lookUpManagedKey(tables, ref)?.name ?? ref)),
+        toldBy(() => capabilities(objectOf(bytes), flags, (params) => keyNamed(tables, params))),
       );
       return (await holderOf(token, 'none', answer.status)) ? answer : permissionDenied;
     });
@@ -263,6 +266,12 @@ function isServed({ tenants }: OpenState, { tenant }: TenantHandle): boolean {
   return tenants.byName(tenant.name)?.tenant.id === tenant.id;
 }
 
+/** The name of the key that an operation's path names; undefined if it names none. */
+function keyNamed(tables: Tables, { key, path }: Readonly<Record<string, string>>): string | undefined {
+  if (path !== undefined) return secretNameAt(tables, path);
+  return key === undefined ? undefined : (lookUpManagedKey(tables, key)?.name ?? key);
+}
+
 function isLogin(method: string, path: readonly string[]): boolean {
   return path.length === 3 && path[0] === 'auth' && path[2] === 'login' && isWrite(method);
 }
@@ -276,7 +285,7 @@ function matchTenant({ request, target }: VaultRequest, { tenants }: OpenState):
   }
   const tail = parts.slice(1);
   // The first of three parts is the mount, unless this is a list of keys.
-  const mayName = parts.length > 3 || tail[0] === 'auth' || (isList && tail[1] === 'keys');
+  const mayName = parts.length > 3 || tail[0] === 'auth' || (isList && ['keys', 'metadata'].includes(tail[1] ?? ''));
   const name = parts[0]?.toLowerCase() ?? '';
   const first = mayName ? tenants.byName(name) : undefined;
   if (

@@ -6,6 +6,7 @@ import type { Flags } from '../../model/flags.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { version } from '../../version.ts';
 import { found, hasNoBody, invalid, isSealed, noSuchRoute, type VaultResponse } from './answers.ts';
+import { mounts } from './mounts.ts';
 import { isWrite } from './operation.ts';
 import { operationOf } from './operations.ts';
 import type { Target } from './target.ts';
@@ -49,46 +50,6 @@ function health(query: URLSearchParams, sealed: boolean, now: number): VaultResp
   return hasNoBody(status) ? { status } : { status, bare };
 }
 
-/** An entry in a list of mounts, without settings. */
-function mount(type: string, description: string): object {
-  return {
-    accessor: type,
-    config: { default_lease_ttl: 0, force_no_cache: false, max_lease_ttl: 0 },
-    deprecation_status: 'supported',
-    description,
-    external_entropy_access: false,
-    local: false,
-    options: null,
-    plugin_version: '',
-    running_plugin_version: version,
-    running_sha256: '',
-    seal_wrap: false,
-    type,
-    uuid: '',
-  };
-}
-
-const transit = mount(
-  'transit',
-  'keys of the appliance, under any name of a mount; no backup, no restore, no convergent encryption',
-);
-const secret = { 'transit/': transit };
-const auth = {
-  'approle/': mount('approle', 'the id of an API key as role id, its secret as secret id'),
-  'token/': mount('token', 'secrets of API keys: lookup-self and renew-self'),
-};
-
-/** Lists of mounts; undefined for any other path. Every name counts as a mount of the transit engine. */
-export function mounts(method: string, path: readonly string[]): VaultResponse | undefined {
-  if (method !== 'GET') return undefined;
-  const [, ...rest] = path;
-  const [first, second, third, name] = rest;
-  if (rest.length === 1 && first === 'mounts') return found(secret);
-  if (rest.length === 1 && first === 'auth') return found(auth);
-  if (first !== 'internal' || second !== 'ui' || third !== 'mounts') return undefined;
-  return found(name === undefined ? { secret, auth } : { ...transit, path: `${name}/` });
-}
-
 export function isAboutCapabilities(method: string, path: readonly string[]): boolean {
   return isWrite(method) && path.length === 2 && path[1] === 'capabilities-self';
 }
@@ -115,8 +76,8 @@ function isAllowed(flags: Flags, id: EndpointId, name: string | undefined): bool
 const mostPaths = 100;
 const longestPath = 512;
 
-/** The name of the key that a path names, perhaps by an alias. */
-type NameOf = (ref: string) => string;
+/** The name of the key that the parameters of an operation name, perhaps by an alias; undefined if they name none. */
+type NameOf = (params: Readonly<Record<string, string>>) => string | undefined;
 
 /** Capabilities that the flags grant on each path that the body names. Throws `invalid`. */
 export function capabilities(given: JsonObject, flags: Flags, nameOf: NameOf): VaultResponse {
@@ -156,8 +117,7 @@ function capabilitiesAt(text: string, flags: Flags, nameOf: NameOf): readonly st
     const operation = operationOf({ method, path: parts, isList, query: noQuery });
     if (typeof operation !== 'object') return false;
     if ('setting' in operation) return true;
-    const { key } = operation.params ?? {};
-    return isAllowed(flags, operation.id, key === undefined ? undefined : nameOf(key));
+    return isAllowed(flags, operation.id, nameOf(operation.params ?? {}));
   });
   return able.length === 0 ? denied : able.map(([name]) => name);
 }

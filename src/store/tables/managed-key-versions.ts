@@ -120,6 +120,18 @@ export function keyVersionTable(sql: Sql) {
       sql.run(`UPDATE managed_key_versions SET state = 'destroyed', former_state = NULL, sealed = '' WHERE id = ?`, id);
     },
 
+    /** Destroys the key's versions up to that one, if no more than 1,000 versions before it were left. */
+    destroyOld(keyId: string, version: number): void {
+      if (version < 1) return;
+      sql.run(
+        `UPDATE managed_key_versions SET state = 'destroyed', former_state = NULL, sealed = ''
+          WHERE key_id = ? AND version BETWEEN ? AND ? AND state != 'destroyed'`,
+        keyId,
+        version - 1000,
+        version,
+      );
+    },
+
     /** Destroys some of the key's versions, one slice; returns how many. */
     destroySome(keyId: string): number {
       const last = endOfSlice(
