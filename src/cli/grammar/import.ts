@@ -15,7 +15,7 @@ export const importing = {
     {
       '--address': required(text('URL', 'the address of the Vault or OpenBao (required)')),
       '--token-file': required(path('FILE', 'a file with a token for it, which only you can read (required)')),
-      '--mount': usually('transit', text('PATH', 'where its transit engine is mounted')),
+      '--mount': usually('transit', text('NAME', 'where its transit engine is mounted')),
       '--namespace': text('NAME', 'its namespace'),
       '--ca': path(
         'FILE',
