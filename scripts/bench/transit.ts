@@ -1,4 +1,4 @@
-// Encrypts, decrypts, data keys and signatures per second at the transit listener, beside a bare route on the same
+// Encrypts, decrypts, data keys, signatures and MACs per second at the transit listener, beside a bare route on the same
 // runtime and, if `bao` is installed, beside OpenBao with its file audit: all on one core, in turns, asked by the same
 // clients.
 import { spawnSync } from 'node:child_process';
@@ -15,7 +15,7 @@ const bao = process.env.BAO ?? 'bao';
 /** Goals, as a share of the bare route's and of OpenBao's rate. */
 const wanted: Readonly<Record<'bare' | 'bao', Readonly<Record<string, number>>>> = {
   bare: { encrypt: 0.4 },
-  bao: { encrypt: 2, 'data key': 8 },
+  bao: { encrypt: 2, 'data key': 8, 'RSA-2048': 1, 'P-256': 1, HMAC: 1 },
 };
 
 interface Side {
@@ -39,7 +39,10 @@ export async function measureTransit(seconds: number, rounds: number): Promise<v
     { name: 'encrypt', path: 'encrypt/bench' },
     { name: 'decrypt', path: 'decrypt/bench' },
     { name: 'data key', path: 'datakey/plaintext/bench' },
-    { name: 'sign', path: 'sign/signer' },
+    { name: 'Ed25519', path: 'sign/ed25519' },
+    { name: 'P-256', path: 'sign/ecdsa-p256' },
+    { name: 'RSA-2048', path: 'sign/rsa-2048' },
+    { name: 'HMAC', path: 'hmac/hmac' },
   ] as const;
   const answers: Record<string, object> = {};
   const bodies = new Map<string, string>();
@@ -55,10 +58,15 @@ export async function measureTransit(seconds: number, rounds: number): Promise<v
       return response.status === 204 ? { data: {} } : JSON.parse(await response.text());
     };
     await ask('keys/bench', { type: 'aes256-gcm96' });
-    await ask('keys/signer', { type: 'ed25519' });
+    for (const type of ['ed25519', 'ecdsa-p256', 'rsa-2048']) await ask(`keys/${type}`, { type });
+    await ask('keys/hmac', { type: 'hmac', key_size: 32 });
     const plaintext = Buffer.alloc(32, 1).toString('base64');
     const { ciphertext } = (await ask('encrypt/bench', { plaintext })).data;
-    const asked = { encrypt: { plaintext }, decrypt: { ciphertext }, 'data key': {}, sign: { input: plaintext } };
+    const input = plaintext;
+    const asked = {
+      ...{ encrypt: { plaintext }, decrypt: { ciphertext }, 'data key': {} },
+      ...{ Ed25519: { input }, 'P-256': { input }, 'RSA-2048': { input }, HMAC: { input } },
+    };
     for (const { name, path } of operations) {
       answers[`/v1/transit/${path}`] ??= await ask(path, asked[name]);
       bodies.set(`${side} ${name}`, JSON.stringify(asked[name]));

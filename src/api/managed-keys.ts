@@ -196,11 +196,16 @@ const dependent = z
   .meta({ id: 'ManagedKeyDependent', description: 'one way in which a caller uses a managed key' });
 export type Dependent = z.output<typeof dependent>;
 
+const wrapping = z.enum(['oaep', 'oaep-kwp']);
 const exported = {
   version: count.meta({ description: 'the version that was exported', examples: [1] }),
   wrapped: base64.exactOptional().meta({
-    description: 'an AES-256 key encrypted with RSA-OAEP, then the key wrapped under it with AES-KWP',
+    description: 'the key wrapped to the public key',
     examples: [sample.wrappedManagedKey],
+  }),
+  wrapping: wrapping.exactOptional().meta({
+    description:
+      'how: `oaep`, encrypted with RSA-OAEP; `oaep-kwp`, an AES-256 key encrypted so, and then the key wrapped under that with AES-KWP',
   }),
   plaintext: base64.exactOptional().meta({ description: 'the key itself, base64', examples: [sample.dataKey] }),
 };
@@ -414,6 +419,9 @@ export const managedKeyEndpoints = [
         .enum(['sha2-256', 'sha1', 'sha2-384', 'sha2-512'])
         .exactOptional()
         .meta({ description: 'of OAEP; `sha2-256` if absent' }),
+      wrapping: wrapping.exactOptional().meta({
+        description: '`oaep` alone where the key fits, and `oaep-kwp` elsewhere, if absent',
+      }),
       plaintext: z
         .boolean()
         .exactOptional()

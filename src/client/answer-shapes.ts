@@ -50,7 +50,7 @@ export const things: Readonly<Record<string, string>> = {
     id:managedKey path:text name:ring state:word latestVersion:count maxVersions:count casRequired:boolean
     tags:object createdAt:time updatedAt:time versions:ManagedKeyVersion[]`,
   ManagedKeyDependent: 'caller:caller dialect:text version:count operation:text count:count lastUsedAt:time',
-  ExportedKeyVersion: 'version:count wrapped?:base64 plaintext?:base64',
+  ExportedKeyVersion: 'version:count wrapped?:base64 wrapping?:word plaintext?:base64',
   ManagedKeyResult: `
     ciphertext?:token keyVersion?:count plaintext?:text signature?:token mac?:token valid?:boolean warning?:text
     error?:text`,
@@ -158,7 +158,7 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
   listManagedKeyDependents: 'dependents:ManagedKeyDependent[]',
   importManagedKey: 'key:ManagedKey',
   exportManagedKey: `
-    name:ring type:word format:word version:count wrapped?:base64 plaintext?:base64
+    name:ring type:word format:word version:count wrapped?:base64 wrapping?:word plaintext?:base64
     versions?:ExportedKeyVersion[]`,
   encryptWithKey: 'items:ManagedKeyResult[]',
   decryptWithKey: 'items:ManagedKeyResult[]',

@@ -3,6 +3,7 @@
 import type { Answer, Body } from '../api/endpoints.ts';
 import { toBase64 } from '../crypto/bytes.ts';
 import { exportPkcs8, importPublicKey } from '../crypto/managed/keys.ts';
+import { longestOaepMessage, oaepEncrypt } from '../crypto/managed/rsa.ts';
 import type { OaepHash } from '../crypto/primitives.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import { useProblem } from '../model/key-states.ts';
@@ -29,7 +30,7 @@ export function exportManagedKey(
   input: ExportInput,
   work: KeyWork = inPlace(ctx.world),
 ): Answer<'exportManagedKey'> {
-  const { plaintext = false, hash = 'sha2-256', allVersions = false } = input;
+  const { plaintext = false, hash = 'sha2-256', allVersions = false, wrapping } = input;
   const key = findManagedKey(ctx.tx, input.key);
   const { type, name } = key;
   if (!key.exportable) throw new KmsError('conflict', 'private key material is not exportable');
@@ -43,7 +44,7 @@ export function exportManagedKey(
     const bytes = bytesOf(ctx, type, stored, format);
     try {
       countUse(ctx, key, stored.version, 'export');
-      const out = target ? { wrapped: wrappedTo(target, hash, bytes, work) } : { plaintext: toBase64(bytes) };
+      const out = target ? wrappedTo(target, { hash, wrapping }, bytes, work) : { plaintext: toBase64(bytes) };
       return { version: stored.version, ...out };
     } finally {
       bytes.fill(0);
@@ -123,8 +124,22 @@ function targetOf(ctx: Context, { publicKey, toKey }: ExportInput): Target | und
   return { type, spki };
 }
 
-function wrappedTo({ type, spki }: Target, hash: OaepHash, bytes: Uint8Array, work: KeyWork): string {
-  return toBase64(work.run('wrap', { type, publicKey: spki, hash, bytes: bytes.slice() }));
+interface Wrapping {
+  readonly hash: OaepHash;
+  readonly wrapping: ExportInput['wrapping'];
+}
+
+/** Wrapped by OAEP alone where the key fits, unless the request says otherwise. */
+function wrappedTo({ type, spki }: Target, { hash, wrapping }: Wrapping, bytes: Uint8Array, work: KeyWork) {
+  const fits = bytes.length <= longestOaepMessage(type, hash);
+  if (wrapping === 'oaep' && !fits) {
+    throw invalidField('wrapping', 'expected oaep-kwp: the key is too long for OAEP alone');
+  }
+  const isShort = wrapping === undefined ? fits : wrapping === 'oaep';
+  const wrapped = isShort
+    ? oaepEncrypt(type, spki, hash, bytes, new Uint8Array(0))
+    : work.run('wrap', { type, publicKey: spki, hash, bytes: bytes.slice() });
+  return { wrapped: toBase64(wrapped), wrapping: isShort ? ('oaep' as const) : ('oaep-kwp' as const) };
 }
 
 /** The RSA type that fits a public key. Throws `invalid`. */

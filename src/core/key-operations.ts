@@ -259,7 +259,7 @@ export function inputBytes(text: string): Uint8Array {
 }
 
 /** The bytes of a text in base64, as Go reads it. */
-export function bytesOf(text: string): Uint8Array {
+function bytesOf(text: string): Uint8Array {
   const read = readBase64(text);
   if (read instanceof Uint8Array) return read;
   throw refusal(`illegal base64 data at input byte ${read.wrongAt}`);

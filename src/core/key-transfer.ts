@@ -1,4 +1,5 @@
-// Managed keys on their way in: wrapped to the wrapping key, or in clear on the local socket. Export is in key-export.ts.
+// Managed keys on their way in: wrapped to the wrapping key, or in clear on the local socket. For export see
+// key-export.ts.
 import type { Answer, Body } from '../api/endpoints.ts';
 import { fromBase64, toBase64 } from '../crypto/bytes.ts';
 import { importPublicKey, type KeyFormat, keyDerOfPem, publicKeyOf, publicKeyPem } from '../crypto/managed/keys.ts';

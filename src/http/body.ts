@@ -39,8 +39,8 @@ export async function readJsonBody(request: ApiRequest, rules: BodyRules): Promi
   const type = headerOf(request, 'content-type');
   const problem = codingProblem(request) ?? lengthProblem(request, limit);
   if (problem) return { problem };
-  // Many clients send no body with DELETE.
-  const mayBeNone = request.method === 'DELETE' && type === undefined;
+  // Many clients send no body with DELETE; some name its type all the same.
+  const mayBeNone = request.method === 'DELETE';
   const wrongType = typeProblem(type);
   if (wrongType && !mayBeNone) return { problem: wrongType };
   const read = (bytes: Uint8Array | undefined): BodyRead => {

@@ -353,7 +353,7 @@ export class EndpointWay {
   }
 
   #recordActivity(ctx: OperationContext, admission: Admission, outcome: Outcome): RequestResult {
-    const { tx, handedOut, isDenied, statuses: did, deeds, tenant, world } = ctx;
+    const { tx, handedOut, isDenied, statuses: did, deeds, tenant, world, dialect } = ctx;
     const { ringname, caller, refusal } = admission;
     const granted = refusal === undefined && !isDenied;
     // Counted here, since a refusal may hand out a key too, while its other effects are rolled back.
@@ -366,7 +366,8 @@ export class EndpointWay {
     }
     const tellsRecord = this.#endpoint.id === 'searchActivity';
     const told = tellsRecord ? { ...outcome, headers: { ...outcome.headers, [ownRecordHeader]: id } } : outcome;
-    return { outcome: told, action: this.#traits.action, keyid: caller.id, tenant: tenant.id, granted, ringname, did };
+    const { action } = this.#traits;
+    return { outcome: told, action, keyid: caller.id, tenant: tenant.id, granted, ringname, dialect, did };
   }
 
   /** Returns the record's id. */

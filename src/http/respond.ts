@@ -52,6 +52,8 @@ export interface RequestResult {
   readonly tenant?: string;
   readonly granted?: boolean;
   readonly ringname?: string;
+  /** For metrics, too: the dialect that it came in; absent for the native interface. */
+  readonly dialect?: string | undefined;
   /** The statuses of the several acts in one request. */
   readonly did?: readonly number[] | undefined;
   /** A request without a credential, under an unknown name. */

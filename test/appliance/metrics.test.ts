@@ -229,6 +229,8 @@ test('the transit listener: requests by action and status, items by what came of
     ['done', 'failed'].map((result) => numberOf(scraped, 'kms_key_items_total', { action, result }));
   assert.deepEqual(items('key.encrypt'), [3, 1]);
   assert.deepEqual(items('key.decrypt'), [0, 1]);
+  const ofVault = { action: 'key.encrypt', dialect: 'vault', key: '' };
+  assert.equal(numberOf(scraped, 'kms_key_uses_total', ofVault), 2);
   const encrypts = { action: 'key.encrypt' };
   assert.equal(requests(scraped, 'key.encrypt', 'granted', 200), 2);
   assert.equal(requests(scraped, 'key.encrypt', 'denied', 401), 1);

@@ -66,7 +66,7 @@ function fits(list: Element) {
   const cells = [...list.querySelectorAll('thead th, :is(tbody th, tbody td) > div > div')].filter(
     (each) => each.scrollWidth > each.clientWidth,
   );
-  const mayBeCut = ['Flags', 'Permissions', 'Id', 'Notes', 'Wrapping'];
+  const mayBeCut = ['Flags', 'Permissions', 'Id', 'Notes', 'Wrapping', 'Uses'];
   const table = list.querySelector('table');
   return {
     wider: table ? table.scrollWidth - list.clientWidth : 0,

@@ -96,10 +96,17 @@ test('export: wrapped to a key of RSA, never on a terminal, and only where the k
   await write(d, 'rsa.pub', publicKey.export({ format: 'pem', type: 'spki' }));
   const said = await d.kms('key export unseal --version 1 --to-public-key rsa.pub -o wrapped');
   assert.deepEqual([said.code, said.stdout], [0, '']);
-  assert.equal(said.stderr, `kms: ${d.path('wrapped')} has version 1 of unseal, wrapped\n`);
+  assert.equal(said.stderr, `kms: ${d.path('wrapped')} has version 1 of unseal, wrapped with RSA-OAEP-SHA256\n`);
   const wrapped = await readFile(d.path('wrapped'));
-  const kek = privateDecrypt({ key: privateKey, oaepHash: 'sha256' }, wrapped.subarray(0, 256));
-  assert.deepEqual(unwrapKwp(new Uint8Array(kek), new Uint8Array(wrapped.subarray(256))), new Uint8Array(secret));
+  assert.deepEqual(privateDecrypt({ key: privateKey, oaepHash: 'sha256' }, wrapped), Buffer.from(secret));
+  const long = new Uint8Array(300).fill(5);
+  await write(d, 'long.bin', long);
+  await run(d, 'key import long --from long.bin --type secret');
+  const both = await d.kms('key export long --to-public-key rsa.pub -o wrapped.long');
+  assert.match(both.stderr, /wrapped with RSA-OAEP-SHA256 and AES-KWP\n$/);
+  const bytes = await readFile(d.path('wrapped.long'));
+  const kek = privateDecrypt({ key: privateKey, oaepHash: 'sha256' }, bytes.subarray(0, 256));
+  assert.deepEqual(unwrapKwp(new Uint8Array(kek), new Uint8Array(bytes.subarray(256))), long);
 
   const json = await d.json('key export unseal --version 1 --plaintext -o out --json');
   assert.deepEqual(json, { version: 1, format: 'raw' });

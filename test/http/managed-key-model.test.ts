@@ -251,9 +251,13 @@ test('a key is imported wrapped to the wrapping key, and exported wrapped to a k
   assert.deepEqual([made.origin, made.versions[0].origin], ['imported', 'imported']);
   const pair = generateKeyPairSync('rsa', { modulusLength: 2048 });
   const publicKey = pair.publicKey.export({ type: 'spki', format: 'pem' });
-  const { wrapped } = await ok(a.call('POST', '/managed-keys/brought/export', { publicKey }));
+  const unwrap = (text: string, length = 256) =>
+    privateDecrypt({ key: pair.privateKey, oaepHash: 'sha256' }, Buffer.from(text, 'base64').subarray(0, length));
+  const short = await ok(a.call('POST', '/managed-keys/brought/export', { publicKey }));
+  assert.deepEqual([short.wrapping, unwrap(short.wrapped)], ['oaep', key]);
+  const { wrapped } = await ok(a.call('POST', '/managed-keys/brought/export', { publicKey, wrapping: 'oaep-kwp' }));
   const bytes = Buffer.from(wrapped, 'base64');
-  const kek = privateDecrypt({ key: pair.privateKey, oaepHash: 'sha256' }, bytes.subarray(0, 256));
+  const kek = unwrap(wrapped);
   assert.deepEqual([kek.length, bytes.length], [32, 256 + 40]);
   const clear = await ok(a.call('POST', '/managed-keys/brought/export', { plaintext: true }));
   const named = { name: 'brought', type: 'aes256-gcm' };

@@ -3,64 +3,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { respond } from '../../src/http/respond.ts';
-import { type AnyJson, type Appliance, type TestKey, testAppliance } from '../support/appliance.ts';
+import { type Appliance, type TestKey, testAppliance } from '../support/appliance.ts';
+import { isRefused, ring, type Sent, v1 } from '../support/vault-client.ts';
 import { freshName } from './samples.ts';
 
 const denied = 'permission denied';
-
-interface Sent {
-  /** Absent: the root key. null: none. */
-  readonly token?: string | null;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** A raw body instead of JSON. */
-  readonly raw?: string;
-  /** The client's IP address. */
-  readonly from?: string;
-}
-
-interface Got {
-  readonly status: number;
-  readonly body: AnyJson;
-  readonly text: string;
-  readonly headers: Headers;
-}
-
-/** Sends a request with PUT and no Content-Type, as Go's clients do. */
-async function v1(a: Appliance, method: string, path: string, body?: object, sent: Sent = {}): Promise<Got> {
-  const { token = a.root.key, headers = {}, raw, from = '192.0.2.1' } = sent;
-  const content = raw ?? (body === undefined ? undefined : JSON.stringify(body));
-  const bytes = content === undefined ? new Uint8Array() : new TextEncoder().encode(content);
-  const all = new Headers({ ...(token !== null && { 'X-Vault-Token': token }), ...headers });
-  const url = new URL(`http://kms.test/v1/${path}`);
-  const { pathname, search } = url;
-  const read = async (limit: number) => (bytes.length > limit ? undefined : bytes);
-  const headersOfAll = { host: 'kms.test', ...Object.fromEntries(all) };
-  const origin = { surface: 'vault', remoteAddress: from, headers: headersOfAll } as const;
-  let response: Response;
-  if (method === 'HEAD') response = await a.app.fetch(new Request(url, { method }), origin);
-  else {
-    const { outcome, state } = await a.app.handle({ ...origin, method, path: pathname, search, body: { read } });
-    assert.equal(state, undefined);
-    response = respond(outcome);
-  }
-  const text = await response.text();
-  assert.doesNotMatch(response.headers.get('content-type') ?? '', /charset/);
-  if (text !== '') assert.equal(response.headers.get('content-type'), 'application/json');
-  assert.equal(response.headers.get('cache-control'), 'no-store');
-  return { status: response.status, body: text === '' ? undefined : JSON.parse(text), text, headers: response.headers };
-}
-
-function isRefused({ status, body }: Got, expected: number, ...errors: string[]): void {
-  assert.deepEqual([status, body], [expected, { errors }]);
-}
-
-async function ring(a: Appliance, more: object = {}): Promise<string> {
-  const name = freshName();
-  const { status, text } = await v1(a, 'PUT', `transit/keys/${name}`, more);
-  assert.deepEqual([status, text], [204, '']);
-  return name;
-}
 
 async function encrypted(a: Appliance, name: string, more: object = {}): Promise<string> {
   const { status, text, body } = await v1(a, 'PUT', `transit/encrypt/${name}`, { plaintext: 'aGVsbG8=', ...more });
@@ -332,8 +279,7 @@ test('config: older versions are not read, nor used, and are again', async () =>
   assert.equal((await v1(a, 'PUT', `transit/decrypt/${name}`, { ciphertext })).status, 200);
   const gone = await v1(a, 'DELETE', `transit/keys/${name}`);
   assert.deepEqual([gone.status, gone.text], [204, '']);
-  const pending = 'the key is pending deletion, so it cannot decrypt';
-  isRefused(await v1(a, 'PUT', `transit/decrypt/${name}`, { ciphertext }), 400, pending);
+  isRefused(await v1(a, 'PUT', `transit/decrypt/${name}`, { ciphertext }), 400, 'encryption key not found');
   isRefused(await v1(a, 'GET', `transit/keys/${name}`), 404);
   const { data } = (await a.call('GET', '/managed-keys?deleted=true')).body;
   assert.equal((await a.call('POST', `/managed-keys/${data[0].id}/restore`)).status, 200);
@@ -691,7 +637,7 @@ test('sys tells what is there, and what a token may do with it', async () => {
     'transit/hash/sha3-256': ['create', 'update'],
     'transit/wrapping_key': ['read'],
     'transit/cache-config': ['create', 'read', 'update'],
-    // As a mount of two parts it has keys to list.
+    // A mount of two parts, too, with keys to list.
     'transit/config/keys': ['create', 'list', 'read', 'update'],
     'auth/token/lookup-self': ['create', 'read', 'update'],
     'auth/token/create': ['deny'],
@@ -882,6 +828,14 @@ const operations: readonly [flag: string, method: string, path: string, body?: o
   ['datakey-wrapped', 'PUT', 'datakey/wrapped/R'],
   ['sign', 'PUT', 'sign/R', { input: 'YQ==' }],
   ['verify', 'PUT', 'verify/R', { input: 'YQ==', signature: 'vault:v1:AAAA' }],
+  ['verify', 'PUT', 'verify/R/sha2-256', { input: 'YQ==', hmac: 'vault:v1:AAAA' }],
+  ['mac', 'PUT', 'hmac/R', { input: 'YQ==' }],
+  ['read', 'GET', 'export/public-key/R'],
+  ['export', 'GET', 'export/encryption-key/R/latest'],
+  ['import', 'PUT', 'keys/R/import_version', { ciphertext: 'AAAA' }],
+  ['state', 'DELETE', 'keys/R/soft-delete'],
+  ['state', 'PUT', 'keys/R/soft-delete-restore'],
+  ['delete', 'PUT', 'keys/R/trim', { min_available_version: 1 }],
 ];
 
 test('each operation needs its flag of the ring, and no more', async () => {

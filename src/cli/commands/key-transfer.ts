@@ -98,10 +98,10 @@ export async function exportKey(cli: ExportCli): Promise<void> {
     throw error;
   }
   if (writesToStdout(cli)) return;
-  const { version, format } = exported;
-  if (cli.json) return printJson(cli, { version, format });
+  const { version, format, wrapping } = exported;
+  if (cli.json) return printJson(cli, given({ version, format, wrapping }));
   const path = pathFrom(cli.io, cli.get('--output') ?? '');
-  const how = 'plaintext' in to ? 'in clear: keep it safe' : 'wrapped';
+  const how = 'plaintext' in to ? 'in clear: keep it safe' : `wrapped with ${wrappingText(wrapping)}`;
   await say(cli.io, visible(`${path} has version ${version} of ${name}, ${how}`));
 }
 
@@ -116,16 +116,20 @@ async function targetOf(cli: ExportCli): Promise<Target> {
   return { publicKey: publicKeyText(await readSmallFile(path, 'the public key')) };
 }
 
+const wrappingText = (wrapping: Exported['wrapping']): string =>
+  wrapping === 'oaep-kwp' ? 'RSA-OAEP-SHA256 and AES-KWP' : 'RSA-OAEP-SHA256';
+
 interface Exported {
   readonly version: number;
   /** Form of the file, or of the key that is wrapped in it. */
   readonly format: 'raw' | 'der' | 'pem';
   readonly bytes: Uint8Array;
+  readonly wrapping?: 'oaep' | 'oaep-kwp' | undefined;
 }
 
 async function request(client: Client, input: InputOf<'exportManagedKey'>): Promise<Exported> {
-  const { version, format, wrapped, plaintext = '' } = await client.exportManagedKey(input);
-  if (wrapped !== undefined) return { version, format, bytes: Uint8Array.fromBase64(wrapped) };
+  const { version, format, wrapped, wrapping, plaintext = '' } = await client.exportManagedKey(input);
+  if (wrapped !== undefined) return { version, format, wrapping, bytes: Uint8Array.fromBase64(wrapped) };
   const key = Uint8Array.fromBase64(plaintext);
   if (format === 'raw') return { version, format, bytes: key };
   return { version, format: 'pem', bytes: new TextEncoder().encode(exportedPem(key)) };

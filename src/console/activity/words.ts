@@ -50,6 +50,8 @@ const operations: ReadonlyMap<string, readonly [past: string, base: string]> = n
 const wholes: ReadonlyMap<string, readonly [past: string, base: string]> = new Map(
   Object.entries({
     'activity.read': ['read the activity log', 'read the activity log'],
+    'key.random': ['got random bytes', 'get random bytes'],
+    'key.hash': ['had bytes hashed', 'have bytes hashed'],
     'key.wrapping-key': ['read the wrapping key for imports', 'read the wrapping key for imports'],
     'asset.signing-keys': ['read the keys that verify assets', 'read the keys that verify assets'],
     'system.metrics': ['read the metrics', 'read the metrics'],

@@ -46,6 +46,7 @@ export function ManagedKeysPage({ api, keeper, navigate, query }: PageProps) {
         {
           title: 'Version',
           kind: 'number',
+          shownFrom: 'medium',
           cell: ({ primaryVersion }) => primaryVersion ?? <span data-quiet>none</span>,
           sort: ({ primaryVersion = 0 }) => primaryVersion,
         },

@@ -19,11 +19,18 @@ export function codecOf({ body, item, answer }: Operation, nextId: () => string)
     }),
     ...(item && { item }),
     encode(ours, came) {
-      const told = answer(ours, came);
+      const told = warned(answer(ours, came), ours);
       const sent = bodyOf(told, nextId);
       return { status: told.status, text: sent && JSON.stringify(sent) };
     },
   };
+}
+
+/** The response with what our answer says not to trust blindly. */
+function warned(told: VaultResponse, { warning, items }: JsonObject): VaultResponse {
+  const all = Array.isArray(items) ? items.map((item) => (isJsonObject(item) ? item.warning : undefined)) : [warning];
+  const texts = [...new Set(all)].filter((each) => typeof each === 'string');
+  return texts.length === 0 ? told : { ...told, warnings: [...(told.warnings ?? []), ...texts] };
 }
 
 export function outcomeOf(told: VaultResponse, nextId: () => string): Outcome {
@@ -31,6 +38,9 @@ export function outcomeOf(told: VaultResponse, nextId: () => string): Outcome {
   const body = bodyOf(told, nextId);
   return { status, body: body ?? {}, ...(!body && { content: null }), ...(headers && { headers }) };
 }
+
+/** Vault keeps no key that was deleted, even while it can be restored here. */
+const isGone = /^the key is (?:pending deletion|destroyed)\b/;
 
 /** Translates a refusal of our endpoints into Vault's terms. */
 export function refusalOf({ status, headers, body }: Outcome, missing: Operation['missing']): VaultResponse {
@@ -41,7 +51,9 @@ export function refusalOf({ status, headers, body }: Outcome, missing: Operation
   if (status === 404 && text.startsWith('the key has no version')) {
     return problem(400, 'version does not exist or cannot be found');
   }
-  if (status === 404) return typeof missing === 'string' ? problem(400, missing) : (missing ?? nothing);
+  if (status === 404 || isGone.test(text)) {
+    return typeof missing === 'string' ? problem(400, missing) : (missing ?? nothing);
+  }
   if (status === 503 && text === sealedError.message) return isSealed;
   return { ...problem(status, text), headers };
 }

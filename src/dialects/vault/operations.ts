@@ -19,7 +19,7 @@ import { hmac, noHash, sign, verify } from './signatures.ts';
 import { cacheConfig, hash, keysConfig, random } from './tools.ts';
 import { byokExport, exportKey, importKey, importVersion, wrappingKey } from './transfer.ts';
 
-/** What a path names; a string is the reason for a refusal. */
+/** The operation or setting that a path names; a string is the reason for a refusal. */
 export type Named = Operation | Setting | string;
 
 /** Most parts that follow a mount. */
@@ -48,7 +48,7 @@ function behindMount({ method, isList, query }: Asked, rest: readonly string[]):
   return isWrite(method) ? written(rest) : undefined;
 }
 
-/** What is under keys/NAME. */
+/** Operations under keys/NAME. */
 function ofKey(method: string, name: string, [what, ...more]: readonly string[]): Named | undefined {
   if (more.length > 0) return undefined;
   if (what === undefined) {

@@ -41,7 +41,7 @@ function schemeOf(given: JsonObject, inPath: string | undefined, work: 'sign' | 
   };
 }
 
-/** Undefined for Go's `auto`: as long as possible to sign, any to verify. Go's numbers for `auto` and `hash` are 0, -1. */
+/** Undefined for `auto`: as long as possible to sign, any to verify. In Go `auto` is 0 as a number, and `hash` -1. */
 function saltLengthOf(given: JsonObject): number | 'hash' | undefined {
   const { salt_length: value } = given;
   if (value === undefined || value === null || value === '') return undefined;
@@ -140,7 +140,7 @@ function needOneKind(batch: readonly unknown[]): void {
   throw invalid(`some elements of batch_input are missing '${signed > 0 ? 'signature' : 'hmac'}'`);
 }
 
-/** What our endpoint takes; a signature counts if both are given. An empty text is one without a prefix. */
+/** An item as our endpoint takes it; a signature counts if both are given. An empty text is one without a prefix. */
 function toVerify(item: unknown, marshaling: Marshaling): object {
   const { given, input } = messageOf(item);
   if (isGiven(given, 'signature')) {

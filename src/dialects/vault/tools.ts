@@ -1,4 +1,4 @@
-// What the transit engine does without a key, and its settings, which have nothing to set here.
+// Operations of the transit engine without a key, and its settings, which have nothing to set here.
 import { toHex } from '../../crypto/bytes.ts';
 import { readBase64 } from '../../crypto/managed/messages.ts';
 import type { JsonObject } from '../../model/json.ts';

@@ -10,7 +10,7 @@ import { KmsError } from '../../errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { type KeyType, keyTypeFacts } from '../../model/key-types.ts';
 import { done, found, invalid, nothing } from './answers.ts';
-import { booleanOf, isAbsent, rotationOf, textOf } from './fields.ts';
+import { booleanOf, isAbsent, rotationOf, textOf, wordsOf } from './fields.ts';
 import { publicText, refuseBackup, typeOf, vaultTypeOf } from './keys.ts';
 import type { Operation } from './operation.ts';
 
@@ -51,7 +51,7 @@ function materialOf(given: JsonObject): object {
   return { wrapped: ciphertext, hash };
 }
 
-/** What Vault or OpenBao encrypted with the same key opens here as well. */
+/** Messages that Vault or OpenBao encrypted with the same key open here as well. */
 export function importKey(key: string): Operation {
   return {
     id: 'importManagedKey',
@@ -66,8 +66,10 @@ export function importKey(key: string): Operation {
       if (rotation.rotateAfter && !rotates) {
         throw invalid('allow_rotation must be set to true if auto-rotation is enabled');
       }
+      const uses = wordsOf(given, 'uses');
       return {
         ...materialOf(given),
+        ...(uses && { uses }),
         type: typeOf(given, 'unknown key type:'),
         derived: booleanOf(given, 'derived') ?? false,
         exportable: booleanOf(given, 'exportable') ?? false,
@@ -256,7 +258,7 @@ export function byokExport(
     id: 'exportManagedKey',
     params: { key },
     missing: 'no such source key for export',
-    body: () => ({ toKey, hash, ...versionOf(version) }),
+    body: () => ({ toKey, hash, wrapping: 'oaep-kwp', ...versionOf(version) }),
     answer: (ours) => exportAnswer(ours as Answer<'exportManagedKey'>, ({ wrapped = '' }) => wrapped),
   };
 }

@@ -59,6 +59,8 @@ export class RequestCounts implements Meter {
   readonly #tenants = new Map<string, Map<string, ActionCounts>>();
   /** Encrypts by tenant, then by keyring; undefined if they are not counted. */
   readonly #rings: Map<string, Map<string, number>> | undefined;
+  /** Successful requests to managed keys by tenant, then by key and dialect, one number for each action. */
+  readonly #keys = new Map<string, Map<string, KeyUses>>();
   /** Logins under unknown names, by tenant. */
   readonly #byNobody = new Map<string, number>();
 
@@ -69,7 +71,8 @@ export class RequestCounts implements Meter {
   route(action: string): (served: RequestResult, milliseconds: number) => void {
     const byTenant = new Map<string, ActionCounts>();
     const rings = action === 'keyring.encrypt' ? this.#rings : undefined;
-    return ({ tenant, outcome: { status }, granted, ringname, byNobody, did }, milliseconds) => {
+    const isOfKey = action.startsWith('key.');
+    return ({ tenant, outcome: { status }, granted, ringname, dialect, byNobody, did }, milliseconds) => {
       if (tenant === undefined) return;
       let counts = byTenant.get(tenant);
       if (!counts) {
@@ -78,6 +81,7 @@ export class RequestCounts implements Meter {
       }
       counts.add(status, granted, milliseconds);
       if (did) counts.addItems(did);
+      if (isOfKey && status === 200) this.#countKey(tenant, action, ringname, dialect);
       if (rings && status === 200 && ringname) countRing(rings, tenant, ringname);
       if (byNobody) this.#byNobody.set(tenant, this.loginsByNobody(tenant) + 1);
     };
@@ -105,6 +109,29 @@ export class RequestCounts implements Meter {
     return this.#rings && (this.#rings.get(tenant) ?? none);
   }
 
+  /** Successful requests to managed keys: `key` is absent if keys are not counted by name. */
+  keyUses(tenant: string): readonly KeyUses[] {
+    return [...(this.#keys.get(tenant)?.values() ?? [])];
+  }
+
+  #countKey(tenant: string, action: string, ringname: string | undefined, dialect = 'native'): void {
+    const all = this.#keys.get(tenant) ?? new Map<string, KeyUses>();
+    this.#keys.set(tenant, all);
+    const key = this.#rings && ringname ? ringname : undefined;
+    const name = `${action} ${dialect} ${key ?? ''}`;
+    const known = all.get(name);
+    if (known) known.count++;
+    else if (all.size < mostKeyUses) all.set(name, { action, dialect, key, count: 1 });
+    else this.#countOther(all, action, dialect);
+  }
+
+  #countOther(all: Map<string, KeyUses>, action: string, dialect: string): void {
+    const name = `${action} ${dialect} ${otherRings}`;
+    const known = all.get(name) ?? { action, dialect, key: otherRings, count: 0 };
+    known.count++;
+    all.set(name, known);
+  }
+
   /** Several routes may share one action. */
   #countsOf(tenant: string, action: string): ActionCounts {
     const actions = this.#tenants.get(tenant) ?? new Map<string, ActionCounts>();
@@ -113,6 +140,16 @@ export class RequestCounts implements Meter {
     actions.set(action, counts);
     return counts;
   }
+}
+
+/** Entries of managed keys by name; further keys are counted together. */
+const mostKeyUses = 5 * mostRings;
+
+interface KeyUses {
+  readonly action: string;
+  readonly dialect: string;
+  readonly key: string | undefined;
+  count: number;
 }
 
 interface ItemCount {

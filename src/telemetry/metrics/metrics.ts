@@ -93,6 +93,15 @@ export class Metrics {
       ]),
     );
     out.counter(
+      'kms_key_uses_total',
+      'Successful requests to managed keys, by the dialect that they came in.',
+      ['action', 'dialect', 'key'],
+      this.#requests.keyUses(tenant).map(({ action, dialect, key, count }) => ({
+        labels: { action, dialect, key: key ?? '' },
+        value: count,
+      })),
+    );
+    out.counter(
       'kms_unknown_logins_total',
       'Failed logins of this tenant under names that nobody has.',
       [],

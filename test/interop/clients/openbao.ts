@@ -18,6 +18,10 @@ export const openbao: Client = {
         scenario('bao: what is wrong, and what only OpenBao has, is refused and never a 5xx', (desk) =>
           misused(desk, bao),
         ),
+        scenario('a key moves from an OpenBao with byok-export, and opens what was encrypted there', (desk) =>
+          moved(desk, bao),
+        ),
+        scenario('bao transit import: a key of a file, and its next version', (desk) => broughtByFile(desk, bao)),
         scenario('seal "transit": init, stop, start, rotate, start', (desk) => unsealed(desk, bao)),
       ],
     };
@@ -59,7 +63,6 @@ async function misused(desk: Desk, bao: string): Promise<void> {
   desk.write('batch.json', '{"batch_input": {"plaintext": "aGVsbG8="}}');
   for (const words of [
     'write transit/hmac/misused input=aGVsbG8=',
-    'write -f transit/random/32',
     'write transit/encrypt/misused plaintext=####',
     'write transit/encrypt/misused plaintext=aGVsbG8= key_version=9',
     'write transit/encrypt/misused plaintext=aGVsbG8= key_version=one',
@@ -71,8 +74,12 @@ async function misused(desk: Desk, bao: string): Promise<void> {
     'write transit/sign/misused-sign input=#',
     'write transit/datakey/plaintext/misused bits=7',
     'write transit/keys/misused type=ed25519',
-    'write transit/keys/new type=rsa-4096',
-    'write transit/keys/new exportable=true',
+    'write transit/keys/new type=rsa-1024',
+    'write transit/keys/new allow_plaintext_backup=true',
+    'write transit/keys/misused/config exportable=true',
+    'write transit/random/0',
+    'write transit/hash/md5 input=aGVsbG8=',
+    'write transit/keys/new/import ciphertext=AAAA',
     'write transit/keys/%2e%2e%2fmisused type=ed25519',
     'write transit/keys/misused/config min_decryption_version=7',
     'write transit/keys/misused/trim min_available_version=1',
@@ -100,6 +107,41 @@ async function misused(desk: Desk, bao: string): Promise<void> {
     const strange = { ...env, BAO_NAMESPACE: namespace, VAULT_NAMESPACE: namespace };
     await desk.refused(bao, ['read', 'transit/keys/misused'], { env: strange });
   }
+}
+
+/** A key made by an OpenBao in development mode is wrapped there to our wrapping key, and imported here. */
+async function moved(desk: Desk, bao: string): Promise<void> {
+  const address = `127.0.0.1:${await freePort()}`;
+  const flags = ['-dev-root-token-id=root', `-dev-listen-address=${address}`, '-dev-no-store-token'];
+  const its = {
+    BAO_ADDR: `http://${address}`,
+    VAULT_ADDR: `http://${address}`,
+    BAO_TOKEN: 'root',
+    VAULT_TOKEN: 'root',
+  };
+  const there = async (...args: string[]) => (await desk.run(bao, args, { env: its })).stdout;
+  const here = async (...args: string[]) => (await desk.run(bao, args, { env: desk.vault(desk.root.key) })).stdout;
+  const server = desk.start(bao, ['server', '-dev', ...flags]);
+  try {
+    await server.until('OpenBao answers', () => there('secrets', 'enable', 'transit'));
+    await there('write', 'transit/keys/mover', 'exportable=true');
+    const message = await there('write', '-field=ciphertext', 'transit/encrypt/mover', 'plaintext=aGVsbG8=');
+    const publicKey = await here('read', '-field=public_key', 'transit/wrapping_key');
+    await there('write', 'transit/keys/kms/import', 'type=rsa-4096', `public_key=${publicKey}`);
+    const exported = JSON.parse(await there('read', '-format=json', 'transit/byok-export/kms/mover/1'));
+    await here('write', 'transit/keys/mover/import', `ciphertext=${exported.data.keys['1']}`);
+    expect(await here('write', '-field=plaintext', 'transit/decrypt/mover', `ciphertext=${message}`), /^aGVsbG8=$/);
+  } finally {
+    await server.end();
+  }
+}
+
+async function broughtByFile(desk: Desk, bao: string): Promise<void> {
+  const env = desk.vault(desk.root.key);
+  const say = async (...args: string[]): Promise<string> => (await desk.run(bao, args, { env })).stdout;
+  await say('transit', 'import', 'transit/keys/brought', Buffer.alloc(32, 7).toString('base64'), 'type=aes256-gcm96');
+  await say('transit', 'import-version', 'transit/keys/brought', Buffer.alloc(32, 8).toString('base64'));
+  expect(await say('read', '-field=latest_version', 'transit/keys/brought'), /^2$/);
 }
 
 async function unsealed(desk: Desk, bao: string): Promise<void> {

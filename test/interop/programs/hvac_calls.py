@@ -23,6 +23,25 @@ assert strict.list('transit/keys')['data'] == c.list('transit/keys')['data']
 t.create_key(name='hvac-sign', key_type='ed25519')
 s = t.sign_data(name='hvac-sign', hash_input='aGVsbG8=')['data']['signature']
 assert t.verify_signed_data(name='hvac-sign', hash_input='aGVsbG8=', signature=s)['data']['valid'] is True
+batch = [{'input': 'aGVsbG8=', 'reference': 'a'}, {'input': 'YQ=='}]
+r = t.sign_data(name='hvac-sign', batch_input=batch)['data']['batch_results']
+assert r[0]['reference'] == 'a' and r[1]['signature'].startswith('vault:v1:'), r
+t.create_key(name='hvac-p256', key_type='ecdsa-p256', exportable=True)
+s = t.sign_data(name='hvac-p256', hash_input='aGVsbG8=', marshaling_algorithm='jws')['data']['signature']
+assert t.verify_signed_data(name='hvac-p256', hash_input='aGVsbG8=', signature=s, marshaling_algorithm='jws')['data']['valid']
+assert t.export_key(name='hvac-p256', key_type='signing-key')['data']['keys']['1'].startswith('-----BEGIN EC PRIVATE')
+t.create_key(name='hvac-rsa', key_type='rsa-2048')
+s = t.sign_data(name='hvac-rsa', hash_input='aGVsbG8=', signature_algorithm='pkcs1v15', hash_algorithm='sha2-512')['data']['signature']
+assert t.verify_signed_data(name='hvac-rsa', hash_input='aGVsbG8=', signature=s, signature_algorithm='pkcs1v15', hash_algorithm='sha2-512')['data']['valid']
+c.write_data('transit/keys/hvac-mac', data={'type': 'hmac', 'key_size': 32})
+m = t.generate_hmac(name='hvac-mac', hash_input='aGVsbG8=', algorithm='sha2-256')['data']['hmac']
+assert t.verify_signed_data(name='hvac-mac', hash_input='aGVsbG8=', hmac=m)['data']['valid'] is True
+assert len(t.generate_random_bytes(n_bytes=8, output_format='hex')['data']['random_bytes']) == 16
+assert t.hash_data(hash_input='aGVsbG8=', algorithm='sha2-256', output_format='hex')['data']['sum'].startswith('2cf24dba')
+t.rotate_key(name='hvac')
+t.update_key_configuration(name='hvac', min_decryption_version=2, min_encryption_version=3)
+t.trim_key(name='hvac', min_version=2)
+assert list(t.read_key(name='hvac')['data']['keys']) == ['2', '3']
 t.update_key_configuration(name='hvac', deletion_allowed=True)
 t.delete_key(name='hvac')
 try:
