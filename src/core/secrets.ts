@@ -48,6 +48,15 @@ function settingsOf({ props }: ManagedKey): { readonly maxVersions: number; read
   return { maxVersions: isMost ? most : 0, casRequired: casRequired === true };
 }
 
+function mostKept(key: ManagedKey): number {
+  return settingsOf(key).maxVersions || mostSecretVersions;
+}
+
+/** Whether a version went because there were too many; one that a lower limit has not reached yet is still there. */
+function isBeyond(key: ManagedKey, { state, version }: KeyVersion): boolean {
+  return state === 'destroyed' && version <= key.latestVersion - mostKept(key);
+}
+
 export function writeSecret(
   ctx: Context,
   { path, value, follows }: SecretAt & Body<'writeSecret'>,
@@ -68,9 +77,8 @@ export function writeSecret(
   const key = there ?? insertSecret(ctx, path);
   const made = addVersion(ctx, key, { key: bytes }, 'imported');
   bytes.fill(0);
-  const most = settingsOf(key).maxVersions || mostSecretVersions;
   // One write puts one version beyond the limit, unless the limit was lowered: the rest goes at once.
-  tx.keyVersions.destroyOld(key.id, made.version - most);
+  tx.keyVersions.destroyOld(key.id, made.version - mostKept(key));
   ctx.note({
     object: keyRef(key),
     objects: [versionRef(made)],
@@ -102,7 +110,7 @@ export function readSecret(
   needExport({ key: state });
   if (!key.exportable) throw new KmsError('conflict', 'private key material is not exportable');
   const stored = ctx.tx.keyVersions.get(key.id, version === 0 ? key.latestVersion : version);
-  if (!stored) throw new KmsError('not-found', 'the secret has no such version');
+  if (!stored || isBeyond(key, stored)) throw new KmsError('not-found', 'the secret has no such version');
   const secret = versionAnswer(path, key, stored);
   const isGone = stored.state === 'pending-deletion' || stored.state === 'destroyed';
   const noted = { object: keyRef(key), keyVersion: stored.version };
@@ -167,11 +175,9 @@ export function putSecretMetadata(
 function metadataOf(ctx: Context, path: string, key: ManagedKey): SecretMetadata {
   const settings = settingsOf(key);
   const { latestVersion } = key;
-  const most = settings.maxVersions || mostSecretVersions;
-  // Versions that went because there are too many are not shown; those that a lower limit has not reached yet are.
   const versions = ctx.tx.keyVersions
     .between(key.id, latestVersion, Math.max(1, latestVersion - mostSecretVersions + 1))
-    .filter(({ state, version }) => state !== 'destroyed' || version > latestVersion - most);
+    .filter((version) => !isBeyond(key, version));
   return {
     id: key.id,
     path,

@@ -1,6 +1,7 @@
 // Sends the same requests to OpenBao and to the appliance, and keeps the parts of the answers that programs rely on.
 import { constants, createCipheriv, publicEncrypt } from 'node:crypto';
 import { commonSteps } from './common-steps.ts';
+import { kvSteps } from './kv-steps.ts';
 import { paritySteps } from './parity-steps.ts';
 import type { Step } from './steps.ts';
 
@@ -14,7 +15,7 @@ export interface Told {
   readonly value?: unknown;
 }
 
-export const steps: readonly Step[] = [...commonSteps, ...paritySteps];
+export const steps: readonly Step[] = [...commonSteps, ...paritySteps, ...kvSteps];
 
 /** Sends all requests in order. `url` ends with `/v1/`. */
 export async function askAll(
@@ -67,6 +68,7 @@ const deterministic = [
 /** The part of an answer that must be the same in both. */
 function comparedOf(path: string, data: Data | undefined): unknown {
   if (!data) return undefined;
+  if (/^(?:secret|sys\/(?:internal\/ui\/)?mounts)\//.test(path)) return withoutTimes(data);
   if (path.includes('/decrypt/')) return data.plaintext;
   if (data.valid !== undefined || data.sum !== undefined) return data.valid ?? data.sum;
   if (Array.isArray(data.batch_results) && !path.includes('/encrypt/') && !path.includes('/decrypt/')) {
@@ -76,6 +78,21 @@ function comparedOf(path: string, data: Data | undefined): unknown {
   if (!/^transit\/keys\//.test(path)) return undefined;
   const publicKeys = data.keys === undefined ? undefined : formsOf(data.keys);
   return [...deterministic.map((name) => data[name]), data.type === 'hmac' ? undefined : publicKeys];
+}
+
+const ofMounts = ['accessor', 'description', 'running_plugin_version', 'uuid', 'default_lease_ttl', 'max_lease_ttl'];
+/** Changes of metadata are not counted here. */
+const unequal = ['current_metadata_version', 'metadata_cas_required', ...ofMounts];
+
+/** Values of the KV engine, and facts of mounts, without what no two servers have alike. */
+function withoutTimes(data: Data): unknown {
+  const text = JSON.stringify(data, (name, value: unknown) => {
+    if (unequal.includes(name)) return undefined;
+    if (name.endsWith('_time')) return value !== '';
+    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+    return isObject ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))) : value;
+  });
+  return JSON.parse(text);
 }
 
 /** The forms of keys: of PEM the label, of base64 the length. */

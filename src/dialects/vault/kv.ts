@@ -147,35 +147,33 @@ function isNoTime(given: unknown): boolean {
   return given === undefined || given === null || /^(?:0(?:s|h|m|ms)?)?$/.test(String(given));
 }
 
-/** One of the latest version has no body; the others name versions. */
+/** A deletion of the latest version names none. */
 function changeVersions(
   id: 'deleteSecretVersions' | 'restoreSecretVersions' | 'destroySecretVersions',
   path: string,
   which: 'latest' | 'named',
 ): Operation {
+  const none = id === 'destroySecretVersions' ? 'no version number provided' : 'No version number provided';
   return {
     ...base(id, path),
-    body: (given) => (which === 'latest' ? {} : { versions: versionsOf(given) }),
+    body: (given) => (which === 'latest' ? {} : { versions: versionsOf(given, none) }),
     answer: () => done,
     missing: done,
   };
 }
 
-/** Numbers, or their digits, in a list or with commas. */
-function versionsOf({ versions: given }: JsonObject): readonly number[] {
+/** Numbers, or their digits, in a list or with commas. `none` is the message if there are none. */
+function versionsOf({ versions: given }: JsonObject, none: string): readonly number[] {
   const list: readonly unknown[] = Array.isArray(given)
     ? given
     : typeof given === 'string'
       ? given.split(',')
       : [given];
-  const none = 'No version number provided';
   if (given === undefined || given === null || list.length === 0) throw invalid(none);
   if (list.length > mostSecretVersions) throw invalid(`expected at most ${mostSecretVersions} versions`);
-  return list.map((version) => {
-    const number = numberOf({ versions: version }, 'versions');
-    if (number === undefined || number < 1) throw invalid(none);
-    return number;
-  });
+  const numbers = list.map((version) => numberOf({ versions: version }, 'versions'));
+  if (numbers.includes(undefined)) throw invalid(none);
+  return numbers.flatMap((number) => (number !== undefined && number > 0 ? [number] : []));
 }
 
 function versionData({ version, state, createdAt, deletedAt, tags }: SecretVersion): object {

@@ -5,6 +5,7 @@ import type { Client } from './client.ts';
 import { hvac } from './hvac.ts';
 import { ageOfDebian, ageOfGo, borg, hpke, restic } from './keyrings.ts';
 import { apiServer, kubernetes } from './kubernetes.ts';
+import { mariadb } from './mariadb.ts';
 import { openbao } from './openbao.ts';
 import { spring } from './spring.ts';
 import { tofu } from './tofu.ts';
@@ -25,6 +26,7 @@ export const clients: readonly Client[] = [
   kubernetes,
   restic,
   borg,
+  mariadb,
   clevis,
   hpke,
   apiServer,

@@ -14,7 +14,7 @@ export const hvac: Client = {
     return {
       version: '2.4.0',
       scenarios: [
-        scenario('keys, messages, batches, data keys, signatures, AppRole, errors', async (desk) => {
+        scenario('keys, messages, batches, data keys, signatures, AppRole, errors; secrets of KV', async (desk) => {
           const env = { ...desk.vault(desk.root.key), ROLE_ID: desk.root.keyid };
           await desk.run(python, [script], { env });
         }),

@@ -5,6 +5,7 @@ import { freePort } from '../../support/free-port.ts';
 import { type Desk, expect } from '../desk.ts';
 import { pythonPrograms } from '../install.ts';
 import { type Client, scenario } from './client.ts';
+import { secrets } from './openbao-kv.ts';
 import { type Bao, takenOver } from './openbao-takeover.ts';
 
 export const openbao: Client = {
@@ -27,6 +28,9 @@ export const openbao: Client = {
           (desk) => withOpenbao(desk, bao, (source) => takenOver(desk, source)),
         ),
         scenario('bao transit import: a key of a file, and its next version', (desk) => broughtByFile(desk, bao)),
+        scenario('bao kv: put, get, list, patch, delete, undelete, destroy, metadata, rollback', (desk) =>
+          secrets(desk, bao),
+        ),
         scenario('seal "transit": init, stop, start, rotate, start', (desk) => unsealed(desk, bao)),
       ],
     };
@@ -99,7 +103,10 @@ async function misused(desk: Desk, bao: string): Promise<void> {
     'login -method=userpass username=x password=y',
     'token create',
     'policy list',
-    'kv put secret/x y=z',
+    'kv put other/x y=z',
+    'kv put -cas=7 secret/x y=z',
+    'kv get secret/absent',
+    'kv enable-versioning secret',
     'operator seal',
     'operator init',
     'operator generate-root -init',

@@ -1,4 +1,4 @@
-# Calls transit through hvac, the Python client of Vault.
+# Calls transit and KV through hvac, the Python client of Vault.
 import hvac, os, sys
 c = hvac.Client(url=os.environ['VAULT_ADDR'], token=os.environ['VAULT_TOKEN'])
 assert c.is_authenticated()
@@ -57,3 +57,41 @@ except hvac.exceptions.Forbidden:
 a = hvac.Client(url=os.environ['VAULT_ADDR'])
 a.auth.approle.login(role_id=os.environ['ROLE_ID'], secret_id=os.environ['VAULT_TOKEN'])
 assert a.is_authenticated()
+
+# Secrets of the KV engine, version 2.
+kv = c.secrets.kv.v2
+assert kv.read_configuration()['data']['max_versions'] == 1000
+assert kv.create_or_update_secret(path='hvac/one', secret={'key': 'a'}, cas=0)['data']['version'] == 1
+try:
+    kv.create_or_update_secret(path='hvac/one', secret={'key': 'b'}, cas=0)
+    sys.exit('expected a refusal')
+except hvac.exceptions.InvalidRequest as e:
+    assert 'check-and-set parameter did not match the current version' in str(e), e
+kv.create_or_update_secret(path='hvac/one', secret={'key': 'b'})
+assert kv.patch(path='hvac/one', secret={'more': 'c'})['data']['version'] == 3
+assert kv.read_secret_version(path='hvac/one', raise_on_deleted_version=True)['data']['data'] == {'key': 'b', 'more': 'c'}
+assert kv.read_secret_version(path='hvac/one', version=1, raise_on_deleted_version=True)['data']['data'] == {'key': 'a'}
+assert kv.list_secrets(path='hvac')['data']['keys'] == ['one']
+kv.delete_latest_version_of_secret(path='hvac/one')
+kv.delete_secret_versions(path='hvac/one', versions=[1])
+try:
+    kv.read_secret_version(path='hvac/one', raise_on_deleted_version=True)
+    sys.exit('expected a refusal')
+except hvac.exceptions.InvalidPath:
+    pass
+gone = kv.read_secret_version(path='hvac/one', raise_on_deleted_version=False)
+assert gone['data']['data'] is None and gone['data']['metadata']['deletion_time'] != ''
+kv.undelete_secret_versions(path='hvac/one', versions=[3])
+assert kv.read_secret_version(path='hvac/one', raise_on_deleted_version=True)['data']['metadata']['version'] == 3
+kv.destroy_secret_versions(path='hvac/one', versions=[1])
+kv.update_metadata(path='hvac/one', max_versions=5, cas_required=True, custom_metadata={'owner': 'db'})
+m = kv.read_secret_metadata(path='hvac/one')['data']
+assert m['versions']['1']['destroyed'] is True and m['custom_metadata'] == {'owner': 'db'} and m['max_versions'] == 5
+kv.delete_metadata_and_all_versions(path='hvac/one')
+try:
+    kv.read_secret_metadata(path='hvac/one')
+    sys.exit('expected a refusal')
+except hvac.exceptions.InvalidPath:
+    pass
+assert c.sys.list_mounted_secrets_engines()['data']['secret/']['options'] == {'version': '2'}
+assert c.sys.read_mount_configuration('secret')['data']['options'] == {'version': '2'}
