@@ -84,7 +84,7 @@ interface Cost {
   readonly prehashed?: number;
 }
 
-/** Of the types whose work is done elsewhere if there is much of it; that of all others is in place. */
+/** The types whose work is done elsewhere if there is much of it; that of all others is done in place. */
 const costs: Partial<Record<KeyType, Cost>> = {
   'rsa-2048': { make: 1000, read: 60 },
   'rsa-3072': { make: 3000, read: 100 },
@@ -108,7 +108,7 @@ const wrapCost = 0.7;
 interface Asked {
   readonly items?: readonly unknown[] | undefined;
   readonly prehashed?: boolean | undefined;
-  /** What is to be wrapped or unwrapped, base64. */
+  /** Base64 to wrap or unwrap. */
   readonly plaintext?: string | undefined;
   readonly wrapped?: string | undefined;
 }

@@ -1,6 +1,6 @@
 // KeyWork is how an operation has costly work with keys done. Inside a transaction nothing waits, so work of more than
 // some milliseconds is done before: the operation is rehearsed, what it asks for is done on another thread, and the
-// operation then finds the results. If something changed in between, a little work is done in place, and more is refused.
+// operation then finds the results. If something changed in between, a little is done in place, and more is refused.
 
 import { equalBytes } from '../crypto/bytes.ts';
 import {

@@ -240,7 +240,7 @@ export function configureManagedKey(
   };
   needVersions(key, change);
   const updatedAt = world.now();
-  // What the former dates have done stays done.
+  // The former dates may have moved it already, and that stays.
   const state = stateOf(ctx, key);
   if (isDated && state !== key.state) tx.managedKeys.setState(key.id, { ...key, state, updatedAt });
   tx.managedKeys.update(key.id, { ...change, updatedAt });

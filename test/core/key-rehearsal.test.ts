@@ -1,7 +1,8 @@
-// Rehearsed work with keys: what it foresees is done elsewhere, and what changes in between holds nobody up.
+// Rehearsals of costly work with keys foresee all of it, and a change in between keeps no other request waiting.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { isLongWork, type KeyWorker } from '../../src/core/key-rehearsal.ts';
+import { usualFairLimits } from '../../src/http/fair-queue.ts';
 import { type AnyJson, testAppliance } from '../support/appliance.ts';
 import { keyWorkHere } from '../support/key-work-here.ts';
 
@@ -84,6 +85,26 @@ test('RSA keys that encrypt get the version that is due, too, and their batches 
   );
   a.advance(3600 * 1000);
   assert.equal((await a.call('POST', '/managed-keys/k/datakey', {})).body.keyVersion, 3);
+});
+
+test('a request whose work is done elsewhere keeps no other from its turn', async () => {
+  const gate: { open?: () => void } = {};
+  const { worker, ordered } = watched(() => new Promise<void>((resolve) => Object.assign(gate, { open: resolve })));
+  const a = await testAppliance({ keyWorker: worker, fairLimits: { ...usualFairLimits, atOnce: 1 } });
+  for (const [name, type] of [
+    ['signs', 'ml-dsa-44'],
+    ['seals', 'aes256-gcm'],
+  ]) {
+    assert.equal((await a.call('POST', '/managed-keys', { name, type })).status, 200);
+  }
+  const encrypts = () => a.call('POST', '/managed-keys/seals/encrypt', { items: items(1, { plaintext: 'aGk=' }) });
+  const signed = a.call('POST', '/managed-keys/signs/sign', { items: items(9, { input: 'aGk=' }) });
+  while (gate.open === undefined) assert.equal((await encrypts()).status, 200);
+  assert.equal(ordered.length, 9);
+  assert.equal((await encrypts()).status, 200);
+  gate.open();
+  assert.equal((await signed).status, 200);
+  assert.equal((await encrypts()).status, 200);
 });
 
 test('work is long by its kind, number and size, and no batch of a cipher is done twice', () => {

@@ -214,11 +214,11 @@ function unlikePair(): KmsError {
   return new KmsError('invalid', 'the public key given with the private key is not its own');
 }
 
-/** PKCS #8 DER of an asymmetric key. */
-export function exportPkcs8(type: AsymmetricType, key: Uint8Array): Uint8Array {
+/** PKCS #8 DER of an asymmetric key; `spki` is its public key, which is worked out if absent. */
+export function exportPkcs8(type: AsymmetricType, key: Uint8Array, spki?: Uint8Array): Uint8Array {
   if (isRsaType(type)) return key.slice();
   if (isMlDsa(type)) return mlDsaSeedToPkcs8(type, key);
-  if (type !== 'ed25519') return scalarToPkcs8(type, key);
+  if (type !== 'ed25519') return scalarToPkcs8(type, key, spki);
   const algorithm = der(tags.sequence, der(tags.oid, ed25519Oid));
   const seed = der(tags.octetString, der(tags.octetString, key));
   return der(tags.sequence, der(tags.integer, Uint8Array.of(0)), algorithm, seed);

@@ -43,7 +43,7 @@ import {
 } from '../../core/managed-keys.ts';
 import { KmsError } from '../../errors.ts';
 import type { KeyType } from '../../model/key-types.ts';
-import { type Input, listed, type RoutesOf } from '../route.ts';
+import { type Aside, type Input, listed, type RoutesOf } from '../route.ts';
 
 type InputOf<Id extends EndpointId> = Input<EndpointOf<Id>>;
 type Made<Id extends EndpointId> = Sent<Answer<Id>>;
@@ -56,12 +56,12 @@ function worked<Id extends EndpointId>(
   return {
     isNeeded: (input: InputOf<Id>) => takesLong(input, typeOf(input)),
     inPlace: (ctx: Context, input: InputOf<Id>) => operation(ctx, input, inPlace(ctx.world)),
-    async prepare(input: InputOf<Id>, caller: Caller) {
+    async prepare(input: InputOf<Id>, caller: Caller, aside: Aside) {
       const { handle, open, appliance, dialect, isLocal } = input;
       const { tenant, store } = handle;
       const { work, wipe } = await rehearse({
         actors: { caller, tenant, world: appliance.world, dialect, isLocal },
-        worker: open.keyWorker,
+        worker: { run: (orders, from) => aside(() => open.keyWorker.run(orders, from)) },
         transaction: (run) => store.transaction(run),
         operation: (ctx, rehearsed) => operation(ctx, input, rehearsed),
       });
