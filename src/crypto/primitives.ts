@@ -16,6 +16,8 @@ export interface RunningSha256 {
 }
 
 export type HashName = 'sha2-224' | 'sha2-256' | 'sha2-384' | 'sha2-512';
+/** Hashes of messages alone. */
+export type Sha3Name = 'sha3-224' | 'sha3-256' | 'sha3-384' | 'sha3-512';
 
 /** Types of keys for ECDSA, by their curve. */
 export type EcType = 'ecdsa-p256' | 'ecdsa-p384' | 'ecdsa-p521' | 'ecdsa-secp256k1';
@@ -50,7 +52,7 @@ export type MlDsaSet = 44 | 65 | 87;
 export interface Primitives {
   sha256(bytes: Uint8Array): Uint8Array;
   runningSha256(): RunningSha256;
-  hash(hash: HashName, message: Uint8Array): Uint8Array;
+  hash(hash: HashName | Sha3Name, message: Uint8Array): Uint8Array;
   hmac(hash: HashName, key: Uint8Array, message: Uint8Array): Uint8Array;
   ed25519Sign(seed: Uint8Array, message: Uint8Array): Uint8Array;
   ed25519PublicKey(seed: Uint8Array): Uint8Array;

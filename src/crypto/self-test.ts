@@ -7,13 +7,13 @@ import { ed25519PublicKey, ed25519Sign, ed25519Verify } from './ed25519.ts';
 import { sha256 } from './fast-hash.ts';
 import { runningSha256 } from './hash.ts';
 import { openGcm, sealGcm } from './managed/ciphers.ts';
-import { digest, hmac } from './managed/digests.ts';
+import { digest, hmac, plainDigest } from './managed/digests.ts';
 import { ecdsaSign, ecdsaVerify, pointToSpki } from './managed/ecdsa.ts';
 import { mlDsaSignWith, mlDsaVerifyWith } from './managed/ml-dsa-keys.ts';
 import { oaepDecrypt, oaepEncrypt, rsaSign, rsaVerify } from './managed/rsa.ts';
 import { rsaKeyOfFactors, rsaPublicKey } from './managed/rsa-keys.ts';
 import { mlDsaSign, mlDsaVerify } from './ml-dsa.ts';
-import { type EcType, type HashName, native, type Primitives } from './primitives.ts';
+import { type EcType, type HashName, native, type Primitives, type Sha3Name } from './primitives.ts';
 import { systemRandom } from './random.ts';
 import { decapsulateXWing, encapsulateXWing, xWingPublicKey } from './x-wing.ts';
 import { publicFromPrivate, sharedSecret } from './x25519.ts';
@@ -42,6 +42,8 @@ const sampleSignature = hex(
 );
 
 const hashNames: readonly HashName[] = ['sha2-224', 'sha2-256', 'sha2-384', 'sha2-512'];
+
+const sha3Names: readonly Sha3Name[] = ['sha3-224', 'sha3-256', 'sha3-384', 'sha3-512'];
 
 /** Factors of an RSA key of 2048 bits that is used for nothing else. */
 const sampleFactors = [
@@ -84,6 +86,11 @@ const quickAnswers: readonly KnownAnswer[] = [
 
 /** Tests that take noble some ten milliseconds on the first run. */
 const costlyAnswers: readonly KnownAnswer[] = [
+  {
+    of: 'SHA-3',
+    answer: '436e978acb0386a1e48f01e5c05e415d210139fac84b3c91379d914667c06d72',
+    run: () => sha256(concatBytes(...sha3Names.flatMap((hash) => lengths.map((n) => plainDigest(hash, counted(n)))))),
+  },
   {
     of: 'AES-256-GCM',
     answer: '2c62b2a474d04f7bebde36a335a8947d0f1f6a934add845d4960d45f2ed0aedd',

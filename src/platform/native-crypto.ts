@@ -93,9 +93,17 @@ function bytesOf(text: string): Uint8Array {
   return bytes;
 }
 
+const plainHashNames = {
+  ...hashNames,
+  'sha3-224': 'sha3-224',
+  'sha3-256': 'sha3-256',
+  'sha3-384': 'sha3-384',
+  'sha3-512': 'sha3-512',
+} as const;
+
 const nodePrimitives: Partial<Primitives> = {
   ...(hash && { sha256: (bytes) => bytesOf(hash('sha256', bytes, 'latin1')) }),
-  ...(hash && { hash: (name, bytes) => bytesOf(hash(hashNames[name], bytes, 'latin1')) }),
+  ...(hash && { hash: (name, bytes) => bytesOf(hash(plainHashNames[name], bytes, 'latin1')) }),
   hmac: (name, key, bytes) => plain(createHmac(hashNames[name], key).update(bytes).digest()),
   runningSha256() {
     const running = createHash('sha256');

@@ -5,7 +5,7 @@ import { sha224, sha256, sha384, sha512 } from '@noble/hashes/sha2.js';
 import { sha3_224, sha3_256, sha3_384, sha3_512 } from '@noble/hashes/sha3.js';
 import { KmsError } from '../../errors.ts';
 import { equalBytes } from '../bytes.ts';
-import { type HashName, native } from '../primitives.ts';
+import { type HashName, native, type Sha3Name } from '../primitives.ts';
 
 const hashes = { 'sha2-224': sha224, 'sha2-256': sha256, 'sha2-384': sha384, 'sha2-512': sha512 } as const;
 
@@ -21,11 +21,19 @@ export function digest(hash: HashName, message: Uint8Array): Uint8Array {
   return native().hash?.(hash, message) ?? hashes[hash](message);
 }
 
-const sha3 = { 'sha3-224': sha3_224, 'sha3-256': sha3_256, 'sha3-384': sha3_384, 'sha3-512': sha3_512 } as const;
+const sha3: Readonly<Record<Sha3Name, (message: Uint8Array) => Uint8Array>> = {
+  'sha3-224': sha3_224,
+  'sha3-256': sha3_256,
+  'sha3-384': sha3_384,
+  'sha3-512': sha3_512,
+};
+
+const isSha3 = (hash: HashName | Sha3Name): hash is Sha3Name => hash in sha3;
 
 /** The hash of a message that no key has a part in, SHA-3 among the choices. */
-export function plainDigest(hash: HashName | keyof typeof sha3, message: Uint8Array): Uint8Array {
-  return hash in sha3 ? sha3[hash as keyof typeof sha3](message) : digest(hash as HashName, message);
+export function plainDigest(hash: HashName | Sha3Name, message: Uint8Array): Uint8Array {
+  if (!isSha3(hash)) return digest(hash, message);
+  return native().hash?.(hash, message) ?? sha3[hash](message);
 }
 
 /** Bytes to sign, either a message or its hash made elsewhere. */
