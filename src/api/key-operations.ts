@@ -7,6 +7,8 @@ import { sample } from './example-values.ts';
 import { ofKey } from './managed-keys.ts';
 import { base64, count, kindOf, requiredText, text, thingList, wordPattern } from './values.ts';
 
+const tag = 'Key operations';
+
 /** One item of a request; all texts but ciphertexts, signatures and MACs are base64. */
 export interface KeyItem {
   readonly plaintext?: string | undefined;
@@ -149,18 +151,21 @@ export const keyOperationEndpoints = [
   endpoint('encryptWithKey', {
     summary: 'Have messages encrypted',
     ...ofKey('key.encrypt'),
+    tag,
     body: z.object({ items: itemList({ ...plaintextField, ...shared, ...made }), hash: oaepHash }),
     answer: z.object({ items: results }),
   }),
   endpoint('decryptWithKey', {
     summary: 'Have messages decrypted',
     ...ofKey('key.decrypt'),
+    tag,
     body: z.object({ items: itemList({ ...ciphertextField, ...shared }), hash: oaepHash }),
     answer: z.object({ items: results }),
   }),
   endpoint('rewrapWithKey', {
     summary: 'Have messages brought under a newer version',
     ...ofKey('key.rewrap'),
+    tag,
     access: {
       kind: 'flag',
       action: 'key.rewrap',
@@ -173,6 +178,7 @@ export const keyOperationEndpoints = [
   endpoint('generateDataKey', {
     summary: 'Get a new data key, encrypted and in clear',
     ...ofKey('key.datakey'),
+    tag,
     body: dataKeyBody,
     answer: z.object({
       ciphertext,
@@ -183,12 +189,14 @@ export const keyOperationEndpoints = [
   endpoint('generateWrappedDataKey', {
     summary: 'Get a new data key, encrypted alone',
     ...ofKey('key.datakey-wrapped'),
+    tag,
     body: dataKeyBody,
     answer: z.object({ ciphertext, keyVersion }),
   }),
   endpoint('signWithKey', {
     summary: 'Have messages signed',
     ...ofKey('key.sign'),
+    tag,
     body: z.object({
       input,
       items: itemList({ ...inputField, ...made }).exactOptional(),
@@ -204,6 +212,7 @@ export const keyOperationEndpoints = [
   endpoint('verifyWithKey', {
     summary: 'Have signatures or MACs verified',
     ...ofKey('key.verify'),
+    tag,
     body: z.object({
       input,
       signature: text.exactOptional().meta({ description: '`vault:vN:` and base64', examples: [sample.keySignature] }),
@@ -220,6 +229,7 @@ export const keyOperationEndpoints = [
   endpoint('macWithKey', {
     summary: 'Get MACs of messages',
     ...ofKey('key.mac'),
+    tag,
     body: z.object({
       input,
       items: itemList({ ...inputField, ...made }).exactOptional(),
@@ -235,12 +245,14 @@ export const keyOperationEndpoints = [
   endpoint('wrapWithKey', {
     summary: 'Have a key wrapped, with AES-KWP or RSA-OAEP',
     ...ofKey('key.wrap'),
+    tag,
     body: z.object({ plaintext: bytes('the key to wrap'), keyVersion: wantedVersion, hash: oaepHash }),
     answer: z.object({ wrapped: base64.meta({ description: 'base64', examples: [sample.dataKey] }), keyVersion }),
   }),
   endpoint('unwrapWithKey', {
     summary: 'Have a wrapped key unwrapped',
     ...ofKey('key.unwrap'),
+    tag,
     body: z.object({ wrapped: bytes('the wrapped key'), keyVersion: wantedVersion, hash: oaepHash }),
     answer: z.object({
       plaintext: base64.meta({ description: 'base64', examples: [sample.dataKey] }),
@@ -251,6 +263,7 @@ export const keyOperationEndpoints = [
   endpoint('deriveWithKey', {
     summary: 'Derive bytes: with HKDF from a symmetric key, or the secret shared with a public key (ECDH)',
     ...ofKey('key.derive'),
+    tag,
     body: z.object({
       context: text.exactOptional().meta({ ...shared.context, description: 'info of HKDF, base64', examples: [''] }),
       salt: text.exactOptional().meta({ ...base64Text, description: 'salt of HKDF, base64', examples: [''] }),

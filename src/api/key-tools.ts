@@ -5,7 +5,7 @@ import { endpoint } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { base64, text } from './values.ts';
 
-const tag = 'Managed keys';
+const tag = 'Key operations';
 
 export const keyToolEndpoints = [
   endpoint('generateRandom', {

@@ -282,7 +282,8 @@ export const managedKeyEndpoints = [
     answer: keyAnswer,
   }),
   endpoint('configureManagedKey', {
-    summary: "Change a managed key's config: what is named is replaced, the rest is kept",
+    summary:
+      "Change a managed key's config: what is named is replaced, the rest is kept; dates take the flag of states",
     ...ofKey('key.config'),
     body: configBody,
     answer: keyAnswer,

@@ -7,7 +7,7 @@ import { sample } from './example-values.ts';
 import { keyState, managedKeyVersion, tags } from './managed-keys.ts';
 import { count, freeForm, managedKeyId, pathText, ringNamePattern, thingList, timestamp } from './values.ts';
 
-const tag = 'Managed keys';
+const tag = 'Secrets';
 
 /** Common declaration of an endpoint that needs the flag for the secret at the path, which may be a new one. */
 function atPath<const Action extends `key.${string}`>(action: Action) {

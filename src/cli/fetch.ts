@@ -1,6 +1,6 @@
 // `fetch` for commands over the network, with the given authorities, and a limit to how long an answer takes.
 import { request as httpRequest } from 'node:http';
-import { setDefaultCACertificates, connect as tlsConnect } from 'node:tls';
+import { connect as tlsConnect } from 'node:tls';
 import { paths } from '../api/paths.ts';
 import { plainEncoding, refuseInflated } from '../client/bounded.ts';
 import { notOurs, timedOut } from '../client/failure.ts';
@@ -36,7 +36,11 @@ const streamed = [paths.createBackup, paths.exportActivity].map(([, path]) => pa
  * Throws `invalid` if the authorities are not certificates; without any it trusts the public and the system's ones. An
  * answer that is not read to its end within `wait` milliseconds is given up: a server could send a byte now and then.
  */
-export function networkFetch(base: string, authorities: Authorities | undefined, wait = longestWait): Fetch {
+export function networkFetch(
+  base: string,
+  authorities: Authorities | undefined,
+  { wait = longestWait, caOption = '--ca-file FILE (KMS_CA_FILE)' } = {},
+): Fetch {
   return async (asked) => {
     const late = new AbortController();
     const timer = setTimeout(() => late.abort(timedOut(base, wait)), wait).unref();
@@ -47,7 +51,7 @@ export function networkFetch(base: string, authorities: Authorities | undefined,
       if (new URL(request.url).protocol === 'https:') await trust(authorities);
       response = await unless(late.signal, () => fetch(request));
     } catch (cause) {
-      const fault = certificateFault(cause, base, authorities?.from);
+      const fault = certificateFault(cause, base, authorities?.from ?? { caOption });
       throw (
         fault ?? (brokenOff.test(codeOf(cause) ?? '') ? await schemeFault(base, cause) : undefined) ?? inWords(cause)
       );
@@ -137,21 +141,29 @@ function speaksTls({ hostname, port }: URL): Promise<boolean> {
   });
 }
 
-/** Set for the whole process, which is one command: `fetch` has no option for it. */
+/**
+ * Set for the whole process before each request: `fetch` has no option for it. A command that talks to two servers must
+ * ask one after the other.
+ */
 async function trust(authorities: Authorities | undefined): Promise<void> {
-  const { authoritiesIn, trustSystem } = await import('../platform/authorities.ts');
+  const { authoritiesIn, trustOnly, trustSystem } = await import('../platform/authorities.ts');
   if (authorities === undefined) trustSystem();
-  else setDefaultCACertificates([authoritiesIn(authorities.pem, authorities.from)]);
+  else trustOnly(authoritiesIn(authorities.pem, authorities.from));
 }
 
-function certificateFault(cause: unknown, base: string, from: string | undefined): KmsError | undefined {
+/** `from` names the authorities that were given, or else the option for them. */
+function certificateFault(
+  cause: unknown,
+  base: string,
+  from: string | { readonly caOption: string },
+): KmsError | undefined {
   const code = codeOf(cause);
   if (code === undefined) return undefined;
   if (untrusted.has(code)) {
     const hint =
-      from === undefined
-        ? 'name the authority that signed it, PEM, with --ca-file FILE (KMS_CA_FILE)'
-        : `none of the authorities in ${from} signed it`;
+      typeof from === 'string'
+        ? `none of the authorities in ${from} signed it`
+        : `name the authority that signed it, PEM, with ${from.caOption}`;
     return new KmsError('unavailable', `cannot reach ${base}: its certificate is not trusted`, { hint, cause });
   }
   const fault = faults[code];

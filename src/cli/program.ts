@@ -12,6 +12,7 @@ import { backup, copies } from './grammar/backup.ts';
 import { files } from './grammar/files.ts';
 import { health } from './grammar/health.ts';
 import { helping } from './grammar/help.ts';
+import { importing } from './grammar/import.ts';
 import { key, keyAlias } from './grammar/key.ts';
 import { keyTransfer, keyUse } from './grammar/key-use.ts';
 import { keyring, keyringUpgrade } from './grammar/keyring.ts';
@@ -74,6 +75,7 @@ function addCommands(kms: GrammarCommand): void {
   keys.add(key, () => import('./commands/key.ts'));
   keys.group('alias', 'further names of managed keys').add(keyAlias, () => import('./commands/key-alias.ts'));
   keys.add(keyTransfer, () => import('./commands/key-transfer.ts')).add(keyUse, () => import('./commands/key-use.ts'));
+  kms.group('import', 'keys of other systems, taken over').add(importing, () => import('./commands/import-vault.ts'));
   kms
     .group('tang', 'key pairs by which machines unlock their disks on the network, with clevis')
     .add(tang, () => import('./commands/tang.ts'));

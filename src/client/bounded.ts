@@ -25,8 +25,17 @@ export function refuseInflated(request: Request, response: Response, base: strin
   });
 }
 
+/** What is expected to answer at an address, for hints and messages. */
+interface Speaker {
+  /** Such as `kms`. */
+  readonly name: string;
+  readonly hint: string;
+}
+
+const ours: Speaker = { name: 'kms', hint: 'is it the address of a kms appliance?' };
+
 /** The body as text. Throws `unavailable`, and stops reading, if it has more than `most` bytes. */
-export async function boundedText(response: Response, most: number, base: string): Promise<string> {
+export async function boundedText(response: Response, most: number, base: string, speaker = ours): Promise<string> {
   const reader = response.body?.getReader();
   if (!reader) return '';
   const decoder = new TextDecoder();
@@ -38,7 +47,7 @@ export async function boundedText(response: Response, most: number, base: string
     if (bytes > most) {
       void reader.cancel().catch(() => undefined);
       throw new KmsError('unavailable', `expected at most ${most} bytes from ${base}, got more`, {
-        hint: 'is it the address of a kms appliance?',
+        hint: speaker.hint,
       });
     }
     text += decoder.decode(value, { stream: true });
@@ -51,12 +60,11 @@ const deepest = 64;
 const mostValues = 4_000_000;
 
 /** The body as JSON; undefined if it is none. Throws `unavailable` if no appliance answers as much, or as deeply. */
-export async function boundedJson(response: Response, most: number, base: string): Promise<unknown> {
-  const text = await boundedText(response, most, base);
+export async function boundedJson(response: Response, most: number, base: string, speaker = ours): Promise<unknown> {
+  const text = await boundedText(response, most, base, speaker);
   if (!isModest(text)) {
-    throw new KmsError('unavailable', `expected an answer of kms from ${base}, got JSON of another size or depth`, {
-      hint: 'is it the address of a kms appliance?',
-    });
+    const expected = `expected an answer of ${speaker.name} from ${base}`;
+    throw new KmsError('unavailable', `${expected}, got JSON of another size or depth`, { hint: speaker.hint });
   }
   return jsonOf(text);
 }

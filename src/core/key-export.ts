@@ -98,7 +98,8 @@ function chosenVersions(ctx: Context, key: ManagedKey, input: ExportInput): read
 /** A copy, which the caller may overwrite. */
 function bytesOf({ tenant }: Context, type: KeyType, stored: KeyVersion, format: 'raw' | 'der'): Uint8Array {
   const kept = openVersion(tenant.keys, type, stored);
-  return format === 'der' && isAsymmetric(type) ? exportPkcs8(type, kept) : kept.slice();
+  if (format === 'raw' || !isAsymmetric(type)) return kept.slice();
+  return exportPkcs8(type, kept, publicKeyOfVersion(type, stored));
 }
 
 type Target = ReturnType<typeof rsaOf>;

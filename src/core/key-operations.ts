@@ -13,7 +13,6 @@ import {
   sealMessage,
   vaultDerivedKey,
 } from '../crypto/managed/messages.ts';
-import { oaepEncrypt } from '../crypto/managed/rsa.ts';
 import type { OaepHash } from '../crypto/primitives.ts';
 import { KmsError } from '../errors.ts';
 import type { ActivityDetails } from '../model/activity-details.ts';
@@ -119,7 +118,8 @@ function seal(use: KeyInUse, plaintext: Uint8Array, item: KeyItem, hash: OaepHas
   const { version } = stored;
   if (isRsa(type)) {
     if (associated.length > 0) throw refusal(noAssociated(type));
-    const bytes = oaepEncrypt(type, use.publicKey(stored), hash ?? 'sha2-256', plaintext, none);
+    const publicKey = use.publicKey(stored);
+    const bytes = use.work.run('oaepEncrypt', { type, publicKey, hash: hash ?? 'sha2-256', bytes: plaintext });
     return { ciphertext: prefixed(version, bytes), keyVersion: version };
   }
   const cipher = cipherOf(type);

@@ -5,7 +5,7 @@ import type { Ordered, WorkResult } from '../crypto/managed/key-work.ts';
 import type { KeyType } from '../model/key-types.ts';
 import type { Transaction } from '../store/port.ts';
 import type { Context } from './context.ts';
-import { type Done, isUnfinished, type KeyWork, preparedWork, rehearsedWork } from './key-work.ts';
+import { type Done, isUnfinished, type KeyWork, preparedWork, rehearsedWork, wipeDone } from './key-work.ts';
 
 interface From {
   readonly tenant: string;
@@ -32,10 +32,27 @@ const mostPasses = 4;
 
 class Undone extends Error {}
 
-/** Work in which all that the operation will ask for is done. */
-export async function rehearse({ actors, worker, transaction, operation }: Rehearsal): Promise<KeyWork> {
-  const { tenant, caller, world } = actors;
+interface Rehearsed {
+  /** Work in which all that the operation will ask for is done. */
+  readonly work: KeyWork;
+  /** Overwrites what is left of it. */
+  wipe(): void;
+}
+
+export async function rehearse(rehearsal: Rehearsal): Promise<Rehearsed> {
   const done: Done[] = [];
+  const wipe = () => wipeDone(done);
+  try {
+    await doAll(rehearsal, done);
+  } catch (error) {
+    wipe();
+    throw error;
+  }
+  return { work: preparedWork(done, rehearsal.actors.world), wipe };
+}
+
+async function doAll({ actors, worker, transaction, operation }: Rehearsal, done: Done[]): Promise<void> {
+  const { tenant, caller } = actors;
   for (let pass = 0; pass < mostPasses; pass++) {
     const orders: Ordered[] = [];
     await transaction((tx) => {
@@ -50,14 +67,13 @@ export async function rehearse({ actors, worker, transaction, operation }: Rehea
     }).catch((error: unknown) => {
       if (!(error instanceof Undone)) throw error;
     });
-    if (orders.length === 0) break;
+    if (orders.length === 0) return;
     const results = await worker.run(orders, { tenant: tenant.id, caller: caller.id });
     for (const [n, order] of orders.entries()) {
       const result = results[n];
       if (result) done.push({ order, result });
     }
   }
-  return preparedWork(done, world);
 }
 
 /** Processor time of one piece of work, in microseconds, as measured on a machine with 2 cores. */
@@ -68,8 +84,7 @@ interface Cost {
   readonly prehashed?: number;
 }
 
-const usualCost: Cost = { make: 10, read: 10 };
-
+/** The types whose work is done elsewhere if there is much of it; that of all others is done in place. */
 const costs: Partial<Record<KeyType, Cost>> = {
   'rsa-2048': { make: 1000, read: 60 },
   'rsa-3072': { make: 3000, read: 100 },
@@ -87,14 +102,31 @@ const costs: Partial<Record<KeyType, Cost>> = {
 /** Microseconds that work may take in place. */
 const shortWork = 2000;
 
+/** Microseconds that AES-KWP takes for each character of base64. */
+const wrapCost = 0.7;
+
 interface Asked {
   readonly items?: readonly unknown[] | undefined;
   readonly prehashed?: boolean | undefined;
+  /** Base64 to wrap or unwrap. */
+  readonly plaintext?: string | undefined;
+  readonly wrapped?: string | undefined;
 }
 
+/**
+ * Kinds of work with a key: making something with the secret half of an asymmetric key, encrypting to its public half,
+ * or reading what was made.
+ */
+export type WorkKind = 'make' | 'encrypt' | 'read';
+
 /** Whether work with a key of the type is to be done elsewhere. RSA always is where a new key may be needed first. */
-export function isLongWork(type: KeyType, kind: 'make' | 'read', { items, prehashed }: Asked): boolean {
-  const { make, read, prehashed: other } = costs[type] ?? usualCost;
+export function isLongWork(
+  type: KeyType,
+  kind: WorkKind,
+  { items, prehashed, plaintext = '', wrapped = '' }: Asked,
+): boolean {
+  if (type.startsWith('rsa-') && kind !== 'read') return true;
+  const { make, read, prehashed: other }: Cost = costs[type] ?? { make: 0, read: 0 };
   const each = prehashed && other !== undefined ? other : kind === 'make' ? make : read;
-  return (type.startsWith('rsa-') && kind === 'make') || each * (items?.length ?? 1) > shortWork;
+  return each * (items?.length ?? 1) + wrapCost * (plaintext.length + wrapped.length) > shortWork;
 }

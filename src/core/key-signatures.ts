@@ -6,7 +6,7 @@ import { digestLengths, hkdfBytes, hmac, isHmac } from '../crypto/managed/digest
 import { ecdhShared } from '../crypto/managed/ecdsa.ts';
 import { importPublicKey, keyDerOfPem } from '../crypto/managed/keys.ts';
 import { prefixed } from '../crypto/managed/messages.ts';
-import { longestOaepMessage, oaepEncrypt } from '../crypto/managed/rsa.ts';
+import { longestOaepMessage } from '../crypto/managed/rsa.ts';
 import type { SignatureOptions, SigningType } from '../crypto/managed/signatures.ts';
 import { isPem } from '../crypto/pem.ts';
 import type { HashName } from '../crypto/primitives.ts';
@@ -19,8 +19,6 @@ import { each, inputBytes, versionDeed } from './key-operations.ts';
 import { isRsa } from './key-versions.ts';
 import { inPlace, type KeyWork } from './key-work.ts';
 import type { NamedKey } from './managed-keys.ts';
-
-const none = new Uint8Array(0);
 
 type Scheme = Omit<Body<'signWithKey'>, 'input' | 'items' | 'keyVersion'>;
 
@@ -182,7 +180,7 @@ export function wrapWithKey(
   const { type } = use;
   const wrapped = isRsa(type)
     ? bytes.length <= longestOaepMessage(type, hash)
-      ? oaepEncrypt(type, use.publicKey(stored), hash, bytes, none)
+      ? work.run('oaepEncrypt', { type, publicKey: use.publicKey(stored), hash, bytes })
       : work.run('wrap', { type, publicKey: use.publicKey(stored), hash, bytes })
     : work.run('wrapKwp', { key: use.opened(stored), bytes });
   ctx.note(versionDeed(stored.version));

@@ -15,7 +15,16 @@ import { dayLength } from './key-dependents.ts';
 import { addVersion, isAsymmetric, type KeyMaterial } from './key-versions.ts';
 import { inPlace, type KeyWork } from './key-work.ts';
 import { lookUpManagedKey } from './managed-key-names.ts';
-import { findManagedKey, insertKey, keyRef, mustFind, type NamedKey, shown, versionRef } from './managed-keys.ts';
+import {
+  findManagedKey,
+  insertKey,
+  keyRef,
+  mustFind,
+  type NamedKey,
+  needGrowing,
+  shown,
+  versionRef,
+} from './managed-keys.ts';
 
 const wrappingType = 'rsa-4096';
 
@@ -41,7 +50,7 @@ export function getWrappingKey(
 function makeWrappingKey({ tx, tenant, world }: Context, id: string, work: KeyWork): WrappingKey {
   const now = world.now();
   const { epoch } = tenant.keys;
-  const key = work.newRsaKey(wrappingType);
+  const key = work.newKey(wrappingType);
   try {
     const sealed = sealKey(tenant.keys.key('transit', epoch), placeOf(id), wrappingType, key, world.random);
     const made = { id, epoch, sealed, publicKey: toBase64(publicKeyOf(wrappingType, key)), createdAt: now };
@@ -87,6 +96,7 @@ export function importManagedKey(
   if (input.isNewVersion === false && living && living.latestVersion > 0) {
     throw new KmsError('conflict', 'there is a managed key of this name: import a new version of it');
   }
+  if (living) needGrowing(ctx, living);
   const key = living ?? newImported(ctx, input);
   needSameKind(key, input);
   const { material, transfer } = materialOf(ctx, key.type, input, work);

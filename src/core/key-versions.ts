@@ -1,6 +1,6 @@
 // Versions of managed keys: making and opening them, resealing, and erasing what is left of deleted keys.
 import { fromBase64, toBase64 } from '../crypto/bytes.ts';
-import { generateKey, importPublicKey, publicKeyOf } from '../crypto/managed/keys.ts';
+import { importPublicKey, publicKeyOf } from '../crypto/managed/keys.ts';
 import { openKey, sealKey } from '../crypto/managed/sealed-keys.ts';
 import { KmsError } from '../errors.ts';
 import { type KeyType, keyTypeFacts } from '../model/key-types.ts';
@@ -27,8 +27,7 @@ export type KeyMaterial = { readonly key: Uint8Array } | { readonly publicKey: U
 
 /** Makes a key and gives it to the managed key as its next version. */
 export function nextVersion(ctx: Context, key: ManagedKey, work: KeyWork): KeyVersion {
-  const { type } = key;
-  const bytes = isRsa(type) ? work.newRsaKey(type) : generateKey(type, ctx.world.random);
+  const bytes = work.newKey(key.type);
   try {
     return addVersion(ctx, key, { key: bytes }, 'generated');
   } finally {

@@ -1,29 +1,34 @@
 // KeyWork is how an operation has costly work with keys done. Inside a transaction nothing waits, so work of more than
 // some milliseconds is done before: the operation is rehearsed, what it asks for is done on another thread, and the
-// operation then finds the results. If something changed in between, the work is done in place.
+// operation then finds the results. If something changed in between, a little is done in place, and more is refused.
 
 import { equalBytes } from '../crypto/bytes.ts';
 import {
+  heldOf,
   type KeyJobInput,
   type KeyJobName,
   type KeyJobResult,
   type Ordered,
   runKeyJob,
   type WorkResult,
+  wipeHeld,
 } from '../crypto/managed/key-work.ts';
-import type { RsaType } from '../crypto/managed/rsa-keys.ts';
+import { generateKey, isRsaType, type ManagedKeyType } from '../crypto/managed/keys.ts';
 import { KmsError } from '../errors.ts';
 import type { World } from './context.ts';
 
 export interface KeyWork {
   run<Name extends KeyJobName>(name: Name, input: KeyJobInput<Name>): KeyJobResult<Name>;
-  /** A new RSA key, PKCS #8 DER, which only work done beforehand can make. */
-  newRsaKey(type: RsaType): Uint8Array;
+  /** A new key in the form in which it is kept. One of RSA only work done beforehand can make. */
+  newKey(type: ManagedKeyType): Uint8Array;
 }
 
 /** Does all work where it is asked for. */
 export function inPlace({ random }: Pick<World, 'random'>): KeyWork {
-  return { run: (name, input) => runKeyJob(name, input, random), newRsaKey: changedMeanwhile };
+  return {
+    run: (name, input) => runKeyJob(name, input, random),
+    newKey: (type) => (isRsaType(type) ? changedMeanwhile() : generateKey(type, random)),
+  };
 }
 
 function changedMeanwhile(): never {
@@ -38,20 +43,25 @@ export function isUnfinished(error: unknown): boolean {
   return error instanceof Unfinished;
 }
 
-/** Work of which some results are there, in the order of the orders. */
+/** Work of which some results are there, those of each name in the order of its orders. */
 class PreparedWork {
-  readonly #done: readonly Done[];
-  #next = 0;
+  readonly #left = new Map<Ordered['name'], Done[]>();
 
+  /** @param done the last of each name first. */
   constructor(done: readonly Done[]) {
-    this.#done = done;
+    for (const each of done.toReversed()) {
+      const same = this.#left.get(each.order.name);
+      if (same) same.push(each);
+      else this.#left.set(each.order.name, [each]);
+    }
   }
 
-  /** The result of that order, if it is the next one. */
+  /** The result of that order, if it is the next one of its name. */
   take(order: Ordered): WorkResult | undefined {
-    const next = this.#done[this.#next];
+    const left = this.#left.get(order.name);
+    const next = left?.at(-1);
     if (!next || !isSame(next.order, order)) return undefined;
-    this.#next++;
+    left?.pop();
     return next.result;
   }
 }
@@ -61,25 +71,43 @@ export interface Done {
   readonly result: WorkResult;
 }
 
+/** Jobs done in place after a rehearsal that did not foresee them: at most some 70 ms of the slowest. */
+const mostUnforeseen = 8;
+
 /** Work that finds the results of a rehearsal. */
 export function preparedWork(done: readonly Done[], world: Pick<World, 'random'>): KeyWork {
   const prepared = new PreparedWork(done);
   const rest = inPlace(world);
+  let unforeseen = 0;
   return {
     run(name, input) {
       // Cast: the result of an order of that name.
       const result = prepared.take({ name, input } as Ordered);
-      return result ? (resultValue(result) as KeyJobResult<typeof name>) : rest.run(name, input);
+      if (result) return resultValue(result) as KeyJobResult<typeof name>;
+      return ++unforeseen > mostUnforeseen ? changedMeanwhile() : rest.run(name, input);
     },
-    newRsaKey(type) {
+    newKey(type) {
       const result = prepared.take({ name: 'generate', type });
-      return result ? (resultValue(result) as Uint8Array) : changedMeanwhile();
+      return result ? (resultValue(result) as Uint8Array) : rest.newKey(type);
     },
   };
 }
 
+/** Overwrites the keys and results of a rehearsal. */
+export function wipeDone(done: readonly Done[]): void {
+  for (const { order, result } of done) {
+    if ('value' in result && result.value instanceof Uint8Array) result.value.fill(0);
+    if ('input' in order) wipeHeld(order.input);
+  }
+}
+
 /** Results that stand for those of work still to be done; a rehearsal goes on with them, and is undone. */
-const placeholders = { sign: new Uint8Array(0), verify: false, oaepDecrypt: undefined } as const;
+const placeholders = {
+  sign: new Uint8Array(0),
+  verify: false,
+  oaepEncrypt: new Uint8Array(0),
+  oaepDecrypt: undefined,
+} as const;
 
 /** Work that collects what is not done yet. */
 export function rehearsedWork(done: readonly Done[], orders: Ordered[]): KeyWork {
@@ -88,15 +116,13 @@ export function rehearsedWork(done: readonly Done[], orders: Ordered[]): KeyWork
     run(name, input) {
       const result = prepared.take({ name, input } as Ordered);
       if (result) return resultValue(result) as KeyJobResult<typeof name>;
-      // The tenant's keys own an opened key, and may overwrite it meanwhile.
-      const held = 'key' in input ? { ...input, key: input.key.slice() } : input;
-      orders.push({ name, input: held } as Ordered);
+      orders.push({ name, input: heldOf(input) } as Ordered);
       if (Object.hasOwn(placeholders, name)) {
         return placeholders[name as keyof typeof placeholders] as KeyJobResult<typeof name>;
       }
       throw new Unfinished();
     },
-    newRsaKey(type) {
+    newKey(type) {
       const order = { name: 'generate', type } as const;
       const result = prepared.take(order);
       if (result) return resultValue(result) as Uint8Array;

@@ -15,6 +15,7 @@ import type { PageRequest } from '../store/sql.ts';
 import type { KeyVersion } from '../store/tables/managed-key-versions.ts';
 import type { ManagedKey } from '../store/tables/managed-keys.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
+import { authorize } from './authorization.ts';
 import { type Context, needQuota } from './context.ts';
 import { dayLength, needUnused } from './key-dependents.ts';
 import { nextVersion, publicKeyOfVersion } from './key-versions.ts';
@@ -77,10 +78,7 @@ export function insertKey(ctx: Context, input: NewKey): ManagedKey {
   if (derived && (!isCipher(type) || !uses.includes('encrypt'))) {
     throw invalidField('derived', `keys of the type ${type} are not derived`);
   }
-  if (tx.managedKeys.byName(name)) throw nameTaken();
-  if (tx.managedKeys.aliasOf(name) !== undefined) {
-    throw fieldsError('conflict', [{ field: 'name', message: 'a managed key has this alias' }]);
-  }
+  needFreeName(ctx, name);
   if (tenant.custody === 'client') {
     throw new KmsError('forbidden', 'this tenant keeps to keys held by clients (custody client)');
   }
@@ -198,16 +196,20 @@ export function rotateManagedKey(
   work: KeyWork = inPlace(ctx.world),
 ): Answer<'rotateManagedKey'> {
   const key = findManagedKey(ctx.tx, ref);
-  const state = stateOf(ctx, key);
-  if (state !== 'active' && state !== 'pre-active') {
-    throw new KmsError('conflict', `the key is ${state}, so it gets no new version`);
-  }
+  needGrowing(ctx, key);
   if (key.origin === 'imported' && key.latestVersion === 0) {
     throw new KmsError('conflict', 'the key has no version yet: import one');
   }
   const version = nextVersion(ctx, key, work);
   ctx.note({ object: keyRef(key), changed: ['latestVersion'], objects: [versionRef(version)] });
   return { key: shown(ctx, mustFind(ctx.tx, key.id)) };
+}
+
+/** Throws `conflict` for a key in a state in which it gets no new version. */
+export function needGrowing(ctx: Pick<Context, 'world'>, key: ManagedKey): void {
+  const state = stateOf(ctx, key);
+  if (state === 'active' || state === 'pre-active') return;
+  throw new KmsError('conflict', `the key is ${state}, so it gets no new version`);
 }
 
 export function configureManagedKey(
@@ -217,6 +219,9 @@ export function configureManagedKey(
   const { tx, world } = ctx;
   const key = livingKey(ctx, ref);
   const { rotateAfter } = input;
+  // Dates move the state, which takes a flag of its own.
+  const isDated = input.activateAt !== undefined || input.deactivateAt !== undefined;
+  if (isDated) authorize(ctx.caller, 'key.state', { kind: 'named', name: key.name });
   if (input.exportable === true && !key.exportable) {
     throw invalidField('exportable', 'expected false: a key that may not leave the appliance stays so');
   }
@@ -234,7 +239,11 @@ export function configureManagedKey(
     ...checkedDates(kept(input.activateAt, key.activateAt), kept(input.deactivateAt, key.deactivateAt)),
   };
   needVersions(key, change);
-  tx.managedKeys.update(key.id, { ...change, updatedAt: world.now() });
+  const updatedAt = world.now();
+  // The former dates may have moved it already, and that stays.
+  const state = stateOf(ctx, key);
+  if (isDated && state !== key.state) tx.managedKeys.setState(key.id, { ...key, state, updatedAt });
+  tx.managedKeys.update(key.id, { ...change, updatedAt });
   ctx.note({ object: keyRef(key), changed: changedFields({ ...key }, change) });
   return { key: shown(ctx, mustFind(tx, key.id)) };
 }
@@ -290,7 +299,7 @@ export function restoreManagedKey(ctx: Context, { id }: { id: string }): Answer<
   if (key?.destroyAt === undefined || key.destroyAt <= world.now()) {
     throw new KmsError('not-found', 'there is no deleted managed key of this id to restore');
   }
-  if (tx.managedKeys.byName(key.name)) throw nameTaken();
+  needFreeName(ctx, key.name, id);
   if (key.path !== undefined && tx.managedKeys.byPath(key.path)) throw nameTaken();
   needQuota(ctx, 'keyrings', () => countRings(tx));
   const after = stateAfter(key.state, 'restore', key.formerState);
@@ -304,6 +313,14 @@ export function restoreManagedKey(ctx: Context, { id }: { id: string }): Answer<
   });
   ctx.note({ object: keyRef(key) });
   return { key: shown(ctx, mustFind(tx, id)) };
+}
+
+/** Throws `conflict` if another key has the name, or has it as an alias; `ownId` is of the key that gets it. */
+function needFreeName({ tx }: Pick<Context, 'tx'>, name: string, ownId?: string): void {
+  if (tx.managedKeys.byName(name)) throw nameTaken();
+  const holder = tx.managedKeys.aliasOf(name);
+  if (holder === undefined || holder === ownId) return;
+  throw fieldsError('conflict', [{ field: 'name', message: 'a managed key has this alias' }]);
 }
 
 function nameTaken(): KmsError {

@@ -367,8 +367,13 @@ export const tags: readonly { readonly name: string; readonly description: strin
   {
     name: 'Managed keys',
     description:
-      'Keys that the appliance holds and works with: it encrypts, signs, makes MACs, wraps and derives. Software that speaks another system\u2019s interface, such as Vault transit, reaches the same keys at an address of its own.',
+      'Keys that the appliance holds: made, imported, rotated, suspended, exported and deleted. Software that speaks another system\u2019s interface, such as Vault transit, reaches the same keys at an address of its own.',
   },
+  {
+    name: 'Key operations',
+    description: 'Work with managed keys: the appliance encrypts, signs, makes MACs, wraps and derives with them.',
+  },
+  { name: 'Secrets', description: 'Managed keys of the type `secret` by path, with versions: what databases keep.' },
   {
     name: 'Tang',
     description:

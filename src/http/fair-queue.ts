@@ -130,3 +130,42 @@ const soon = 1;
 function tooMany(): KmsError {
   return new KmsError('unavailable', 'too many requests at once; try again', { retryAfter: soon });
 }
+
+/** The turn of one request, which it can give up for a while. */
+export class Turn {
+  readonly #queue: FairQueue;
+  readonly #tenant: string;
+  readonly #callerOf: () => string;
+  #isHeld = false;
+
+  constructor(queue: FairQueue, tenant: string, callerOf: () => string) {
+    this.#queue = queue;
+    this.#tenant = tenant;
+    this.#callerOf = callerOf;
+  }
+
+  /** Await this, and call `leave` in any case. Throws as `enter` does. */
+  take(): Promise<void> | undefined {
+    const wait = this.#queue.enter(this.#tenant, this.#callerOf);
+    if (!wait) this.#isHeld = true;
+    return wait?.then(() => {
+      this.#isHeld = true;
+    });
+  }
+
+  leave(): void {
+    if (!this.#isHeld) return;
+    this.#isHeld = false;
+    this.#queue.leave();
+  }
+
+  /** Does work that waits for something else, while others have the turn. */
+  async aside<R>(work: () => Promise<R>): Promise<R> {
+    this.leave();
+    try {
+      return await work();
+    } finally {
+      await this.take();
+    }
+  }
+}

@@ -5,6 +5,7 @@ import type { Slices } from '../store/sql.ts';
 import { keptNumbers, publicBodyLimit } from './body.ts';
 import type { EndpointInput } from './input.ts';
 import type { OperationContext } from './operation-context.ts';
+import type { Aside } from './route.ts';
 
 /** `app.ts` has bound each to its endpoint. */
 export type PlainRoute = PlainOperation | PlainPreparation | PlainSlices;
@@ -12,7 +13,7 @@ export type PlainRoute = PlainOperation | PlainPreparation | PlainSlices;
 export type PlainOperation = (ctx: OperationContext, input: EndpointInput) => unknown;
 
 export interface PlainPreparation {
-  prepare(input: EndpointInput, caller: Caller | undefined): Promise<PlainOperation>;
+  prepare(input: EndpointInput, caller: Caller | undefined, aside: Aside): Promise<PlainOperation>;
   /** Whether the preparation is needed; absent: always. Otherwise `inPlace` does. */
   isNeeded?(input: EndpointInput): boolean;
   readonly inPlace?: PlainOperation;
@@ -33,9 +34,16 @@ export function traitsOf(endpoint: Endpoint, route: PlainRoute) {
     changes,
     backsOff: access.kind !== 'flag' && access.backoff === true,
     isActOfOperator: access.kind === 'flag' && access.operator === 'act',
-    /** Routes that wait for more than the store have limits of their own and would block this queue. */
+    /** Routes that always wait for more than the store have limits of their own and would block this queue. */
     isQueued: !isPublic && !('prepare' in route && !route.inPlace) && !endpoint.paginated,
     bodyLimit: isPublic ? publicBodyLimit : Number.POSITIVE_INFINITY,
     kept: (endpoint.body && keptNumbers(endpoint.body)) ?? new Map(),
+  };
+}
+
+/** An operation whose error is recorded like any other outcome. */
+export function throwing(error: unknown): PlainOperation {
+  return () => {
+    throw error;
   };
 }

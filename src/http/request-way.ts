@@ -28,7 +28,7 @@ import { encodeAnswer, listAnswer } from './answer.ts';
 import type { AppliancePort, State } from './appliance-port.ts';
 import { type BodyRead, readDecodedBody, readJsonBody } from './body.ts';
 import { consoleCookieOf } from './console-cookie.ts';
-import type { FairQueue } from './fair-queue.ts';
+import { type FairQueue, Turn } from './fair-queue.ts';
 import { EndpointInput, type KnownRequest, rawInput } from './input.ts';
 import { OperationContext } from './operation-context.ts';
 import {
@@ -36,10 +36,11 @@ import {
   type PlainPreparation,
   type PlainRoute,
   type PlainSlices,
+  throwing,
   traitsOf,
 } from './plain-route.ts';
 import type { AnswerRoom, ApiRequest } from './request.ts';
-import { failed, type Outcome, type RequestResult, refused } from './respond.ts';
+import { failed, type Outcome, type RequestResult, refusalOf, refused } from './respond.ts';
 import type { PathParams, ServedPath } from './route.ts';
 import type { EndpointCall } from './surface.ts';
 import { baseUrlOf, resolveTenant, type TenantHandle } from './tenant-directory.ts';
@@ -141,11 +142,12 @@ export class EndpointWay {
         return this.#reply({ outcome: failed(error), action, tenant }, known);
       }
     }
-    const hasTurn = this.#traits.isQueued && credential !== 'local';
-    if (hasTurn) {
+    const isQueued = this.#traits.isQueued && credential !== 'local';
+    const turn = isQueued ? new Turn(this.#queue, tenant, () => asker ?? this.#askerOf(known) ?? 'unknown') : undefined;
+    if (turn) {
       try {
-        const turn = this.#queue.enter(tenant, () => asker ?? this.#askerOf(known) ?? 'unknown');
-        if (turn) await turn;
+        const wait = turn.take();
+        if (wait) await wait;
       } catch (error) {
         return this.#reply({ outcome: { ...refused(error), cause: undefined }, action, tenant }, known);
       }
@@ -154,7 +156,7 @@ export class EndpointWay {
     const ctx = new OperationContext(handle.tenant, this.#appliance.world, request, known.dialect);
     let served: RequestResult;
     try {
-      if ('prepare' in route) operation ??= this.#shortWay(input, route) ?? (await this.#prepare(input, route));
+      if ('prepare' in route) operation ??= this.#shortWay(input, route) ?? (await this.#prepare(input, route, turn));
       const rest = this.#appliance.requestTurn();
       if (rest) await rest;
       served = await this.#transact(input, ctx, operation);
@@ -163,7 +165,7 @@ export class EndpointWay {
       ctx.watch?.loseRecord();
       served = { outcome: failed(error), action, tenant };
     } finally {
-      if (hasTurn) this.#queue.leave();
+      turn?.leave();
     }
     if (endpoint.paginated) served.outcome = await listAnswer(served.outcome, known, this.#appliance.turn);
     return this.#reply(served, known, ctx.stream);
@@ -218,7 +220,11 @@ export class EndpointWay {
   }
 
   /** The operation that the route prepares, if a check beforehand admits the caller. */
-  async #prepare(input: EndpointInput, { prepare }: PlainPreparation): Promise<PlainOperation | undefined> {
+  async #prepare(
+    input: EndpointInput,
+    { prepare }: PlainPreparation,
+    turn: Turn | undefined,
+  ): Promise<PlainOperation | undefined> {
     let caller: Caller | undefined;
     if (!this.#traits.isPublic) {
       const { world } = this.#appliance;
@@ -228,7 +234,7 @@ export class EndpointWay {
     }
     if (input.problem) return undefined;
     try {
-      return await prepare(input, caller);
+      return await prepare(input, caller, (work) => turn?.aside(work) ?? work());
     } catch (error) {
       return throwing(error);
     }
@@ -432,21 +438,5 @@ async function takeRoom(
     return undefined;
   } catch (error) {
     return throwing(error);
-  }
-}
-
-function throwing(error: unknown): PlainOperation {
-  return () => {
-    throw error;
-  };
-}
-
-/** Runs work that waited for the commit; returns the refusal if it fails. */
-async function refusalOf(work: () => Promise<void>): Promise<Outcome | undefined> {
-  try {
-    await work();
-    return undefined;
-  } catch (error) {
-    return refused(error);
   }
 }

@@ -234,3 +234,13 @@ function inParts(content: Uint8Array, { status, headers }: { status: number; hea
 }
 
 export const unknownPath = new KmsError('not-found', 'no such path');
+
+/** Runs work that waited for the commit; returns the refusal if it fails. */
+export async function refusalOf(work: () => Promise<void>): Promise<Outcome | undefined> {
+  try {
+    await work();
+    return undefined;
+  } catch (error) {
+    return refused(error);
+  }
+}

@@ -82,12 +82,19 @@ interface Sliced<E> {
   slices(ctx: ContextOf<E>, input: Input<E>): Slices<Result<E>>;
 }
 
+/** Does work that waits for more than the store. Meanwhile the request gives up its turn, for which others wait. */
+export type Aside = <R>(work: () => Promise<R>) => Promise<R>;
+
 /**
  * Slow work before the transaction (hashing a password, reading closed segments), done only after a check admits the
  * caller. Returns the operation; an error that it throws counts as the operation's.
  */
 interface Preparation<E> {
-  prepare(input: Input<E>, caller: IsPublic<E, undefined, Caller>): Promise<(ctx: ContextOf<E>) => Result<E>>;
+  prepare(
+    input: Input<E>,
+    caller: IsPublic<E, undefined, Caller>,
+    aside: Aside,
+  ): Promise<(ctx: ContextOf<E>) => Result<E>>;
   /** Whether the preparation is needed; absent: always. Otherwise `inPlace` does. */
   isNeeded?(input: Input<E>): boolean;
   readonly inPlace?: Operation<E>;

@@ -8,6 +8,9 @@ import { KmsError } from '../errors.ts';
 import { environment } from './environment.ts';
 
 let isSystemTrusted = false;
+/** The process's own authorities, before any others were set. */
+let own: readonly string[] | undefined;
+let withSystem: string[] | undefined;
 
 /**
  * Makes the whole process trust the system's authorities besides the bundled ones. Call it before the first TLS
@@ -15,8 +18,17 @@ let isSystemTrusted = false;
  */
 export function trustSystem(): void {
   if (isSystemTrusted) return;
+  own ??= getCACertificates('default');
+  withSystem ??= distinct([...own, ...systemAuthorities()]);
+  setDefaultCACertificates(withSystem);
   isSystemTrusted = true;
-  setDefaultCACertificates(distinct([...getCACertificates('default'), ...systemAuthorities()]));
+}
+
+/** Makes the whole process trust these authorities, PEM, and no others, until `trustSystem` is called. */
+export function trustOnly(pem: string): void {
+  own ??= getCACertificates('default');
+  setDefaultCACertificates([pem]);
+  isSystemTrusted = false;
 }
 
 /** OpenSSL's default paths, unless its variables name others. */

@@ -4,6 +4,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
 import type { z } from 'zod';
 import { localEndpoints } from '../../src/api/local-endpoints.ts';
@@ -199,6 +201,17 @@ test('each command prints what the page tells', { timeout: 120_000 }, async () =
   await run(`key verify release --signature ${signature}`, { stdin: 'hello' });
   await run('key create hook --type hmac-sha256');
   await run('key mac hook', { stdin: 'hello' });
+  await writeFile(d.path('vault.token'), 'root\n', { mode: 0o600 });
+  await writeFile(d.path('samples'), 'unseal vault:v1:AAAA\n');
+  const vault = createServer((request, response) => {
+    const key = { type: 'aes256-gcm96', latest_version: 1 };
+    response.end(JSON.stringify({ data: request.url?.includes('list=') ? { keys: ['unseal', 'kept'] } : key }));
+  });
+  await new Promise<void>((resolve) => vault.listen(0, '127.0.0.1', resolve));
+  after(() => vault.close());
+  const source = `--address http://127.0.0.1:${(vault.address() as AddressInfo).port} --token-file vault.token`;
+  await run(`import vault ${source} --dry-run`);
+  await run(`import vault ${source} --verify samples --yes`, { code: 1 });
   const { id: unseal } = await run('key delete unseal --yes');
   await run('key list --deleted');
   await run(`key restore ${unseal}`);

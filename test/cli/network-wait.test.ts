@@ -17,7 +17,7 @@ for (const [what, say] of Object.entries(oddHttp)) {
     const server = await oddServer();
     server.say = say;
     const baseUrl = `http://127.0.0.1:${server.port}`;
-    const client = createClient({ baseUrl, fetch: networkFetch(baseUrl, undefined, wait), timeout: Infinity });
+    const client = createClient({ baseUrl, fetch: networkFetch(baseUrl, undefined, { wait }), timeout: Infinity });
     try {
       const began = performance.now();
       await assert.rejects(client.listKeyrings(), (error) => error instanceof KmsError && error.code === 'unavailable');
@@ -34,7 +34,7 @@ test('an answer that drips is told in words', async () => {
   const server = await oddServer();
   server.say = drip(`${jsonHead}\r\n`, ' ');
   const baseUrl = `http://127.0.0.1:${server.port}`;
-  const client = createClient({ baseUrl, fetch: networkFetch(baseUrl, undefined, wait), timeout: Infinity });
+  const client = createClient({ baseUrl, fetch: networkFetch(baseUrl, undefined, { wait }), timeout: Infinity });
   try {
     await assert.rejects(client.listKeyrings(), { message: `${baseUrl} gave no answer within ${wait} ms` });
   } finally {
@@ -45,7 +45,7 @@ test('an answer that drips is told in words', async () => {
 test('a copy or an export takes as long as it is, once it has begun', async () => {
   const server = await oddServer();
   const baseUrl = `http://127.0.0.1:${server.port}`;
-  const send = networkFetch(baseUrl, undefined, wait);
+  const send = networkFetch(baseUrl, undefined, { wait });
   const read = async (path: string): Promise<number> => {
     const began = performance.now();
     const { body } = await send(new Request(baseUrl + path, { method: 'POST' }));

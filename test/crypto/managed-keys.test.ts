@@ -7,7 +7,7 @@ import { invert } from '@noble/curves/abstract/modular.js';
 import fc from 'fast-check';
 import { concatBytes, toHex } from '../../src/crypto/bytes.ts';
 import { der, derUnsigned, onlySequence, tags } from '../../src/crypto/der.ts';
-import { ecdhShared } from '../../src/crypto/managed/ecdsa.ts';
+import { ecdhShared, sec1OfPkcs8 } from '../../src/crypto/managed/ecdsa.ts';
 import { unwrapFromRsa, unwrapKwp, wrapKwp, wrapToRsa } from '../../src/crypto/managed/key-wrap.ts';
 import {
   type AsymmetricType,
@@ -84,7 +84,10 @@ test('keys are read in the forms of SEC 1 and PKCS #1 too', () => {
     const pair = newPair(type);
     const sec1 = bytes(pair.export({ format: 'der', type: 'sec1' }));
     assert.deepEqual(take(type, sec1), take(type, pkcs8(pair)));
-    assert.deepEqual(exportTraditional(type, take(type, sec1)), sec1);
+    const key = take(type, sec1);
+    assert.deepEqual(exportTraditional(type, key), sec1);
+    const made = exportPkcs8(type, key, publicKeyOf(type, key));
+    assert.deepEqual([made, sec1OfPkcs8(type, made)], [exportPkcs8(type, key), sec1]);
     const pem = pair.export({ format: 'pem', type: 'sec1' }).toString();
     assert.deepEqual(
       keyDerOfPem(`-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n${pem}`, 'private'),

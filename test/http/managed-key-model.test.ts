@@ -168,6 +168,51 @@ test('dates move the state by themselves', async () => {
   assert.equal((await ok(a.call('GET', `/managed-keys/${name}`))).key.state, 'deactivated');
 });
 
+test('no change of dates takes back what they have done, and it needs the flag of states', async () => {
+  const a = await testAppliance();
+  const now = a.world.now();
+  const { name } = await make(a, { activateAt: now + day, deactivateAt: now + 2 * day });
+  const config = await a.keyWith(`key.${name}.config`);
+  const path = `/managed-keys/${name}/config`;
+  await refused(a.call('PUT', path, { deactivateAt: now }, { key: config.key }), 403, /key\..*\.state is missing/);
+  await ok(a.call('PUT', path, { rotateAfter: 3600 }, { key: config.key }));
+  const both = await a.keyWith(`key.${name}.config`, `key.${name}.state`);
+  const dated = async (change: object) => (await ok(a.call('PUT', path, change, { key: both.key }))).key.state;
+  a.advance(day);
+  assert.equal(await dated({ activateAt: now + day + 1000 }), 'active');
+  a.advance(day);
+  assert.equal(await dated({ deactivateAt: null }), 'deactivated');
+  assert.equal((await ok(a.call('GET', `/managed-keys/${name}`))).key.deactivateAt, null);
+  await refused(a.call('POST', `/managed-keys/${name}/encrypt`, { items: [{ plaintext: '' }] }), 400, /is deactivated/);
+});
+
+test('a key is not restored onto a name or an alias that another has meanwhile', async () => {
+  const a = await testAppliance();
+  const { id } = await make(a, { name: 'former', deletionAllowed: true, aliases: ['former', 'kept'] });
+  await ok(a.call('DELETE', '/managed-keys/former', {}));
+  await refused(a.call('POST', '/managed-keys', { name: 'kept' }), 400, /has this alias/);
+  await ok(a.call('POST', `/managed-keys/${id}/restore`));
+  await ok(a.call('DELETE', '/managed-keys/former/aliases/former'));
+  await ok(a.call('DELETE', '/managed-keys/former', {}));
+  const other = await make(a, { aliases: ['former'] });
+  await refused(a.call('POST', `/managed-keys/${id}/restore`), 400, /has this alias/);
+  assert.equal((await ok(a.call('GET', '/managed-keys/former'))).key.id, other.id);
+  await ok(a.call('DELETE', `/managed-keys/${other.id}/aliases/former`));
+  assert.equal((await ok(a.call('POST', `/managed-keys/${id}/restore`))).key.name, 'former');
+});
+
+test('a key that is suspended, deactivated or compromised takes in no version either', async () => {
+  const a = await testAppliance();
+  const { name, versions } = await make(a, { type: 'ed25519' });
+  const { publicKey } = versions[0];
+  await ok(a.call('POST', `/managed-keys/${name}/import`, { publicKey, isNewVersion: true }));
+  for (const state of ['suspended', 'deactivated', 'compromised']) {
+    await ok(a.call('POST', `/managed-keys/${name}/state`, { state }));
+    const imported = a.call('POST', `/managed-keys/${name}/import`, { publicKey, isNewVersion: true });
+    await refused(imported, 400, new RegExp(`the key is ${state}, so it gets no new version`));
+  }
+});
+
 test('a key is found by name, id and alias, its flags by the name alone', async () => {
   const a = await testAppliance();
   const key = await make(a, { name: 'payments', aliases: ['App/DB'] });

@@ -2,6 +2,7 @@
 // captured log, and a short way to call an endpoint.
 
 import type { Limits, World } from '../../src/core/context.ts';
+import type { KeyWorker } from '../../src/core/key-rehearsal.ts';
 import { bootstrap } from '../../src/core/set-up.ts';
 import { surfaces } from '../../src/dialects/surfaces.ts';
 import { type App, createApp } from '../../src/http/app.ts';
@@ -57,6 +58,7 @@ export interface ApplianceOptions {
   readonly onSql?: (sql: Sql) => void;
   /** Limits of concurrent requests. */
   readonly fairLimits?: FairLimits;
+  readonly keyWorker?: KeyWorker;
 }
 
 /** An API key, and its id. */
@@ -156,7 +158,7 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
     tenants: tenantDirectory(tenants),
     baseUrl: 'http://kms.test',
     people: peopleOf(world, { hasher: pretendHasher, oidc: pretendOidcClient, ...options.people }),
-    keyWorker: keyWorkHere,
+    keyWorker: options.keyWorker ?? keyWorkHere,
     meter: { route: () => () => {} },
     local,
     readiness: options.ready ?? (() => ({ ok: true })),

@@ -1,6 +1,7 @@
 // Costly work with keys, done in the same thread. RSA, which noble lacks, is the platform's.
 import type { KeyWorker } from '../../src/core/key-rehearsal.ts';
 import { runKeyJob, type WorkResult } from '../../src/crypto/managed/key-work.ts';
+import { generateKey, isRsaType } from '../../src/crypto/managed/keys.ts';
 import { generateRsaKey, type RsaType } from '../../src/crypto/managed/rsa-keys.ts';
 import { native, putIn } from '../../src/crypto/primitives.ts';
 import { systemRandom } from '../../src/crypto/random.ts';
@@ -27,7 +28,9 @@ export const keyWorkHere: KeyWorker = {
       try {
         const value =
           order.name === 'generate'
-            ? (await madeKey(order.type)).slice()
+            ? isRsaType(order.type)
+              ? (await madeKey(order.type)).slice()
+              : generateKey(order.type, systemRandom)
             : runKeyJob(order.name, order.input, systemRandom);
         results.push({ value });
       } catch (error) {

@@ -5,7 +5,7 @@ import type { OaepHash } from '../primitives.ts';
 import type { Signable } from './digests.ts';
 import { unwrapFromRsa, unwrapKwp, wrapKwp, wrapToRsa } from './key-wrap.ts';
 import { importKey, type KeyFormat, type ManagedKeyType } from './keys.ts';
-import { oaepDecrypt } from './rsa.ts';
+import { oaepDecrypt, oaepEncrypt } from './rsa.ts';
 import type { RsaType } from './rsa-keys.ts';
 import { type SignatureOptions, type SigningType, signWithKey, verifyWithKey } from './signatures.ts';
 
@@ -56,6 +56,8 @@ const keyJobs = {
     signWithKey(type, key, input, options, random),
   verify: ({ type, publicKey, input, options, signature }: VerifyInput): boolean =>
     verifyWithKey(type, publicKey, input, options, signature),
+  oaepEncrypt: ({ type, publicKey, hash, bytes }: WrapInput): Uint8Array =>
+    oaepEncrypt(type, publicKey, hash, bytes, none),
   /** The message; undefined if it was not encrypted to this key with this hash. */
   oaepDecrypt: ({ type, key, hash, sealed }: OaepInput): Uint8Array | undefined =>
     oaepDecrypt(type, key, hash, sealed, none),
@@ -78,8 +80,8 @@ type KeyJob = {
   readonly [Name in KeyJobName]: { readonly name: Name; readonly input: KeyJobInput<Name> };
 }[KeyJobName];
 
-/** Work to be done beforehand: a job, or an RSA key to make. */
-export type Ordered = KeyJob | { readonly name: 'generate'; readonly type: RsaType };
+/** Work to be done beforehand: a job, or a key to make. */
+export type Ordered = KeyJob | { readonly name: 'generate'; readonly type: ManagedKeyType };
 
 /** The result of an order, or the error that the work ended with. */
 export type WorkResult = { readonly value: unknown } | { readonly error: KmsError };
@@ -92,4 +94,24 @@ export function runKeyJob<Name extends KeyJobName>(
   // Cast: the function and its input have the same name.
   const job = keyJobs[name] as (input: KeyJobInput<Name>, random: Random) => KeyJobResult<Name>;
   return job(input, random);
+}
+
+/** Secret parts of an input, which their owner may overwrite before the job is done. */
+const heldParts = ['key', 'bytes'] as const;
+
+/** The input with copies of its secret parts. */
+export function heldOf<Input extends object>(input: Input): Input {
+  const copies = heldParts.flatMap((part) => {
+    const bytes: unknown = Reflect.get(input, part);
+    return bytes instanceof Uint8Array ? [[part, bytes.slice()]] : [];
+  });
+  return { ...input, ...Object.fromEntries(copies) };
+}
+
+/** Overwrites such copies. */
+export function wipeHeld(input: object): void {
+  for (const part of heldParts) {
+    const bytes: unknown = Reflect.get(input, part);
+    if (bytes instanceof Uint8Array) bytes.fill(0);
+  }
 }

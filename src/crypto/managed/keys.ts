@@ -64,11 +64,14 @@ const seedLength = 32;
 
 const isCipher = (type: ManagedKeyType): type is CipherType => type in cipherKeyLengths;
 const isHmac = (type: ManagedKeyType): type is HmacType => type in hmacHashes;
-const isRsa = (type: ManagedKeyType): type is RsaType => type in modulusBits;
 const isMlDsa = (type: ManagedKeyType): type is MlDsaType => type.startsWith('ml-dsa-');
 
 function isSymmetric(type: ManagedKeyType): type is SymmetricType {
   return type === 'secret' || isCipher(type) || isHmac(type);
+}
+
+export function isRsaType(type: ManagedKeyType): type is RsaType {
+  return type in modulusBits;
 }
 
 /** Fewest and most bytes of a symmetric key. */
@@ -102,7 +105,7 @@ export function importKey(
 ): Uint8Array {
   if (isSymmetric(type)) return importSymmetric(type, format, bytes);
   if (format === 'der') return importDer(type, bytes, random);
-  if (isRsa(type)) return tried(type, readRsaPrivateKey(type, bytes), random);
+  if (isRsaType(type)) return tried(type, readRsaPrivateKey(type, bytes), random);
   return importSeed(type, bytes);
 }
 
@@ -133,7 +136,7 @@ function importDer(type: AsymmetricType, bytes: Uint8Array, random: (length: num
   const reader = onlySequence(bytes);
   reader.read(tags.integer);
   if (reader.isNext(tags.integer)) {
-    if (!isRsa(type)) throw anotherKind(type);
+    if (!isRsaType(type)) throw anotherKind(type);
     return tried(type, readRsaPrivateKey(type, bytes), random);
   }
   if (reader.isNext(tags.octetString)) {
@@ -161,7 +164,7 @@ function importPkcs8(
     return readMlDsaPrivateKey(type, inside);
   }
   const oid = algorithm.read(tags.oid);
-  if (isRsa(type)) {
+  if (isRsaType(type)) {
     if (!equalBytes(oid, rsaOid)) throw anotherKind(type);
     return tried(type, readRsaPrivateKey(type, inside), random);
   }
@@ -211,11 +214,11 @@ function unlikePair(): KmsError {
   return new KmsError('invalid', 'the public key given with the private key is not its own');
 }
 
-/** PKCS #8 DER of an asymmetric key. */
-export function exportPkcs8(type: AsymmetricType, key: Uint8Array): Uint8Array {
-  if (isRsa(type)) return key.slice();
+/** PKCS #8 DER of an asymmetric key; `spki` is its public key, which is worked out if absent. */
+export function exportPkcs8(type: AsymmetricType, key: Uint8Array, spki?: Uint8Array): Uint8Array {
+  if (isRsaType(type)) return key.slice();
   if (isMlDsa(type)) return mlDsaSeedToPkcs8(type, key);
-  if (type !== 'ed25519') return scalarToPkcs8(type, key);
+  if (type !== 'ed25519') return scalarToPkcs8(type, key, spki);
   const algorithm = der(tags.sequence, der(tags.oid, ed25519Oid));
   const seed = der(tags.octetString, der(tags.octetString, key));
   return der(tags.sequence, der(tags.integer, Uint8Array.of(0)), algorithm, seed);
@@ -223,12 +226,12 @@ export function exportPkcs8(type: AsymmetricType, key: Uint8Array): Uint8Array {
 
 /** PKCS #1 DER of an RSA key or SEC 1 DER of an ECDSA key, which OpenSSL calls the traditional forms. */
 export function exportTraditional(type: RsaType | EcType, key: Uint8Array): Uint8Array {
-  return isRsa(type) ? rsaPrivateNumbers(key).slice() : scalarToSec1(type, key);
+  return isRsaType(type) ? rsaPrivateNumbers(key).slice() : scalarToSec1(type, key);
 }
 
 /** The public key of a kept key, SPKI DER. */
 export function publicKeyOf(type: AsymmetricType, key: Uint8Array): Uint8Array {
-  if (isRsa(type)) return rsaPublicKey(key);
+  if (isRsaType(type)) return rsaPublicKey(key);
   if (type === 'ed25519') return ed25519ToSpki(ed25519PublicKey(key));
   return isMlDsa(type) ? mlDsaPublicKey(type, key) : ecPublicKey(type, key);
 }
@@ -239,7 +242,7 @@ export function publicKeyOf(type: AsymmetricType, key: Uint8Array): Uint8Array {
  */
 export function importPublicKey(type: AsymmetricType, format: KeyFormat, bytes: Uint8Array): Uint8Array {
   const isRaw = format === 'raw';
-  if (isRsa(type)) return isRaw ? readRsaPublicKey(type, bytes) : readRsaSpki(type, bytes);
+  if (isRsaType(type)) return isRaw ? readRsaPublicKey(type, bytes) : readRsaSpki(type, bytes);
   if (isMlDsa(type)) return isRaw ? readMlDsaPublicKey(type, bytes) : readMlDsaSpki(type, bytes);
   if (type !== 'ed25519') return isRaw ? readPoint(type, bytes) : readEcSpki(type, bytes);
   const key = isRaw ? bytes : ed25519FromSpki(bytes);
@@ -249,7 +252,7 @@ export function importPublicKey(type: AsymmetricType, format: KeyFormat, bytes: 
 
 /** The `raw` form of a public key that was made or read here; points are uncompressed. */
 export function rawPublicKey(type: AsymmetricType, spki: Uint8Array): Uint8Array {
-  if (isRsa(type)) return rsaPublicNumbers(spki);
+  if (isRsaType(type)) return rsaPublicNumbers(spki);
   if (isMlDsa(type)) return mlDsaPublicBytes(type, spki);
   return type === 'ed25519' ? spki.subarray(-32) : pointOfSpki(type, spki);
 }

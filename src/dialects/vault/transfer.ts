@@ -4,6 +4,7 @@ import type { Answer } from '../../api/endpoints.ts';
 import type { ManagedKey } from '../../api/managed-keys.ts';
 import { concatBytes, fromBase64, toBase64 } from '../../crypto/bytes.ts';
 import { ed25519PublicKey } from '../../crypto/ed25519.ts';
+import { sec1OfPkcs8 } from '../../crypto/managed/ecdsa.ts';
 import { type AsymmetricType, exportTraditional, importKey as keptForm } from '../../crypto/managed/keys.ts';
 import { pemBlock, toPem } from '../../crypto/pem.ts';
 import { KmsError } from '../../errors.ts';
@@ -185,10 +186,8 @@ function traditional(type: AsymmetricType, pkcs8: Uint8Array, isRsa: boolean): s
     case 'ecdsa-p256':
     case 'ecdsa-p384':
     case 'ecdsa-p521':
-    case 'ecdsa-secp256k1': {
-      const der = exportTraditional(type, keptForm(type, 'der', pkcs8, noRandom));
-      return trimmed(toPem('EC PRIVATE KEY', der), isRsa);
-    }
+    case 'ecdsa-secp256k1':
+      return trimmed(toPem('EC PRIVATE KEY', sec1OfPkcs8(type, pkcs8)), isRsa);
     default:
       return trimmed(toPem('PRIVATE KEY', pkcs8), isRsa);
   }

@@ -19,7 +19,7 @@ import {
   generateWrappedDataKey,
   rewrapWithKey,
 } from '../../core/key-operations.ts';
-import { isLongWork, rehearse } from '../../core/key-rehearsal.ts';
+import { isLongWork, rehearse, type WorkKind } from '../../core/key-rehearsal.ts';
 import {
   deriveWithKey,
   macWithKey,
@@ -43,7 +43,7 @@ import {
 } from '../../core/managed-keys.ts';
 import { KmsError } from '../../errors.ts';
 import type { KeyType } from '../../model/key-types.ts';
-import { type Input, listed, type RoutesOf } from '../route.ts';
+import { type Aside, type Input, listed, type RoutesOf } from '../route.ts';
 
 type InputOf<Id extends EndpointId> = Input<EndpointOf<Id>>;
 type Made<Id extends EndpointId> = Sent<Answer<Id>>;
@@ -56,16 +56,22 @@ function worked<Id extends EndpointId>(
   return {
     isNeeded: (input: InputOf<Id>) => takesLong(input, typeOf(input)),
     inPlace: (ctx: Context, input: InputOf<Id>) => operation(ctx, input, inPlace(ctx.world)),
-    async prepare(input: InputOf<Id>, caller: Caller) {
+    async prepare(input: InputOf<Id>, caller: Caller, aside: Aside) {
       const { handle, open, appliance, dialect, isLocal } = input;
       const { tenant, store } = handle;
-      const work = await rehearse({
+      const { work, wipe } = await rehearse({
         actors: { caller, tenant, world: appliance.world, dialect, isLocal },
-        worker: open.keyWorker,
+        worker: { run: (orders, from) => aside(() => open.keyWorker.run(orders, from)) },
         transaction: (run) => store.transaction(run),
         operation: (ctx, rehearsed) => operation(ctx, input, rehearsed),
       });
-      return (ctx: Context) => operation(ctx, input, work);
+      return (ctx: Context) => {
+        try {
+          return operation(ctx, input, work);
+        } finally {
+          wipe();
+        }
+      };
     },
   };
 }
@@ -84,7 +90,7 @@ function typeOf<E>({ params, handle: { store } }: Input<E>): KeyType | undefined
 
 /** A route of work with the key in the path. */
 function working<Id extends (typeof keyOperationEndpoints)[number]['id']>(
-  kind: 'make' | 'read',
+  kind: WorkKind,
   operation: (ctx: Context, input: { key: string } & Body<Id>, work: KeyWork) => Made<Id>,
 ) {
   return worked<Id>(
@@ -134,11 +140,11 @@ export const managedKeyRoutes: RoutesOf<
     (ctx, { params, body }, work) => exportManagedKey(ctx, { ...body, ...params }, work),
     ({ body }) => body.plaintext !== true,
   ),
-  encryptWithKey: working<'encryptWithKey'>('read', encryptWithKey),
+  encryptWithKey: working<'encryptWithKey'>('encrypt', encryptWithKey),
   decryptWithKey: working<'decryptWithKey'>('make', decryptWithKey),
   rewrapWithKey: working<'rewrapWithKey'>('make', rewrapWithKey),
-  generateDataKey: working<'generateDataKey'>('read', generateDataKey),
-  generateWrappedDataKey: working<'generateWrappedDataKey'>('read', generateWrappedDataKey),
+  generateDataKey: working<'generateDataKey'>('encrypt', generateDataKey),
+  generateWrappedDataKey: working<'generateWrappedDataKey'>('encrypt', generateWrappedDataKey),
   signWithKey: working<'signWithKey'>('make', signWithKey),
   verifyWithKey: working<'verifyWithKey'>('read', verifyWithKey),
   macWithKey: working<'macWithKey'>('make', macWithKey),

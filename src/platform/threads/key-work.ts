@@ -1,7 +1,8 @@
 // Costly work with managed keys on threads of its own, so that no request waits behind an RSA key of somebody else.
 // Callers take turns at the threads, and a long batch gives its turn away after every part.
 import type { MessagePort, Worker } from 'node:worker_threads';
-import { type Ordered, runKeyJob, type WorkResult } from '../../crypto/managed/key-work.ts';
+import { type Ordered, runKeyJob, type WorkResult, wipeHeld } from '../../crypto/managed/key-work.ts';
+import { generateKey, isRsaType, type ManagedKeyType } from '../../crypto/managed/keys.ts';
 import { generateRsaKey } from '../../crypto/managed/rsa-keys.ts';
 import { systemRandom } from '../../crypto/random.ts';
 import { KmsError } from '../../errors.ts';
@@ -83,12 +84,16 @@ export function serveKeyWork(port: MessagePort): void {
 
 async function answerTo(order: Ordered): Promise<Answered> {
   try {
-    if (order.name === 'generate') return { value: await generateRsaKey(order.type) };
+    if (order.name === 'generate') return { value: await newKey(order.type) };
     return { value: runKeyJob(order.name, order.input, systemRandom) };
   } catch (error) {
     if (error instanceof KmsError) return { code: error.code, problem: error.message };
     return { code: 'internal', problem: 'the work with a key failed' };
   } finally {
-    if ('input' in order && 'key' in order.input) order.input.key.fill(0);
+    if ('input' in order) wipeHeld(order.input);
   }
+}
+
+async function newKey(type: ManagedKeyType): Promise<Uint8Array> {
+  return isRsaType(type) ? generateRsaKey(type) : generateKey(type, systemRandom);
 }

@@ -6,6 +6,7 @@ import { type Desk, expect } from '../desk.ts';
 import { pythonPrograms } from '../install.ts';
 import { type Client, scenario } from './client.ts';
 import { secrets } from './openbao-kv.ts';
+import { type Bao, takenOver } from './openbao-takeover.ts';
 
 export const openbao: Client = {
   name: 'openbao',
@@ -20,7 +21,11 @@ export const openbao: Client = {
           misused(desk, bao),
         ),
         scenario('a key moves from an OpenBao with byok-export, and opens what was encrypted there', (desk) =>
-          moved(desk, bao),
+          withOpenbao(desk, bao, (source) => moved(desk, bao, source)),
+        ),
+        scenario(
+          'kms import vault: all types of keys with their versions come from an OpenBao and open its messages',
+          (desk) => withOpenbao(desk, bao, (source) => takenOver(desk, source)),
         ),
         scenario('bao transit import: a key of a file, and its next version', (desk) => broughtByFile(desk, bao)),
         scenario('bao kv: put, get, list, patch, delete, undelete, destroy, metadata, rollback', (desk) =>
@@ -116,31 +121,32 @@ async function misused(desk: Desk, bao: string): Promise<void> {
   }
 }
 
-/** A key made by an OpenBao in development mode is wrapped there to our wrapping key, and imported here. */
-async function moved(desk: Desk, bao: string): Promise<void> {
-  const address = `127.0.0.1:${await freePort()}`;
-  const flags = ['-dev-root-token-id=root', `-dev-listen-address=${address}`, '-dev-no-store-token'];
-  const its = {
-    BAO_ADDR: `http://${address}`,
-    VAULT_ADDR: `http://${address}`,
-    BAO_TOKEN: 'root',
-    VAULT_TOKEN: 'root',
-  };
-  const there = async (...args: string[]) => (await desk.run(bao, args, { env: its })).stdout;
-  const here = async (...args: string[]) => (await desk.run(bao, args, { env: desk.vault(desk.root.key) })).stdout;
+/** An OpenBao in development mode with a transit engine; `there` runs its client with the root token. */
+async function withOpenbao(desk: Desk, bao: string, use: (bao: Bao) => Promise<void>): Promise<void> {
+  const host = `127.0.0.1:${await freePort()}`;
+  const address = `http://${host}`;
+  const flags = ['-dev-root-token-id=root', `-dev-listen-address=${host}`, '-dev-no-store-token'];
+  const env = { BAO_ADDR: address, VAULT_ADDR: address, BAO_TOKEN: 'root', VAULT_TOKEN: 'root' };
+  const there = async (...args: string[]) => (await desk.run(bao, args, { env })).stdout;
   const server = desk.start(bao, ['server', '-dev', ...flags]);
   try {
     await server.until('OpenBao answers', () => there('secrets', 'enable', 'transit'));
-    await there('write', 'transit/keys/mover', 'exportable=true');
-    const message = await there('write', '-field=ciphertext', 'transit/encrypt/mover', 'plaintext=aGVsbG8=');
-    const publicKey = await here('read', '-field=public_key', 'transit/wrapping_key');
-    await there('write', 'transit/keys/kms/import', 'type=rsa-4096', `public_key=${publicKey}`);
-    const exported = JSON.parse(await there('read', '-format=json', 'transit/byok-export/kms/mover/1'));
-    await here('write', 'transit/keys/mover/import', `ciphertext=${exported.data.keys['1']}`);
-    expect(await here('write', '-field=plaintext', 'transit/decrypt/mover', `ciphertext=${message}`), /^aGVsbG8=$/);
+    await use({ address, there });
   } finally {
     await server.end();
   }
+}
+
+/** A key made by an OpenBao is wrapped there to our wrapping key, and imported here. */
+async function moved(desk: Desk, bao: string, { there }: Bao): Promise<void> {
+  const here = async (...args: string[]) => (await desk.run(bao, args, { env: desk.vault(desk.root.key) })).stdout;
+  await there('write', 'transit/keys/mover', 'exportable=true');
+  const message = await there('write', '-field=ciphertext', 'transit/encrypt/mover', 'plaintext=aGVsbG8=');
+  const publicKey = await here('read', '-field=public_key', 'transit/wrapping_key');
+  await there('write', 'transit/keys/kms/import', 'type=rsa-4096', `public_key=${publicKey}`);
+  const exported = JSON.parse(await there('read', '-format=json', 'transit/byok-export/kms/mover/1'));
+  await here('write', 'transit/keys/mover/import', `ciphertext=${exported.data.keys['1']}`);
+  expect(await here('write', '-field=plaintext', 'transit/decrypt/mover', `ciphertext=${message}`), /^aGVsbG8=$/);
 }
 
 async function broughtByFile(desk: Desk, bao: string): Promise<void> {

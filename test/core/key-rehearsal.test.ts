@@ -1,0 +1,120 @@
+// Rehearsals of costly work with keys foresee all of it, and a change in between keeps no other request waiting.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { isLongWork, type KeyWorker } from '../../src/core/key-rehearsal.ts';
+import { usualFairLimits } from '../../src/http/fair-queue.ts';
+import { type AnyJson, testAppliance } from '../support/appliance.ts';
+import { keyWorkHere } from '../support/key-work-here.ts';
+
+const items = (length: number, item: object): object[] => Array.from({ length }, () => item);
+const digest = Buffer.alloc(64, 1).toString('base64');
+
+/** Does the work, after `first`; tells the names of what was ordered. */
+function watched(first: () => Promise<unknown> = async () => {}) {
+  const ordered: string[] = [];
+  const held: Uint8Array[] = [];
+  const worker: KeyWorker = {
+    async run(orders, from) {
+      ordered.push(...orders.map(({ name }) => name));
+      for (const order of orders) if ('input' in order && 'key' in order.input) held.push(order.input.key);
+      await first();
+      const results = await keyWorkHere.run(orders, from);
+      for (const result of results) {
+        if ('value' in result && result.value instanceof Uint8Array) held.push(result.value);
+      }
+      return results;
+    },
+  };
+  return { worker, ordered, held };
+}
+
+async function made(worker: KeyWorker, type: string, more: object = {}) {
+  const a = await testAppliance({ keyWorker: worker });
+  const { status, body } = await a.call('POST', '/managed-keys', { name: 'k', type, ...more });
+  assert.equal(status, 200, JSON.stringify(body));
+  return a;
+}
+
+test('a version that is due is made once, and the whole batch is done with it elsewhere', async () => {
+  const { worker, ordered, held } = watched();
+  const a = await made(worker, 'ecdsa-p521', { rotateAfter: 3600 });
+  a.advance(3600 * 1000);
+  const body = { prehashed: true, hash: 'sha2-512', items: items(20, { input: digest }) };
+  const answer = await a.call('POST', '/managed-keys/k/sign', body);
+  assert.equal(answer.status, 200, JSON.stringify(answer.body));
+  assert.deepEqual(new Set(answer.body.items.map(({ keyVersion }: AnyJson) => keyVersion)), new Set([2]));
+  assert.deepEqual(ordered, ['generate', ...items(20, {}).map(() => 'sign')]);
+  assert.ok(held.length >= 41 && held.every((bytes) => bytes.every((byte) => byte === 0)), 'something is not wiped');
+});
+
+test('a batch whose key changed meanwhile is to be sent again; a single message is done in place', async () => {
+  const rotating: { rotate?: () => Promise<unknown> } = {};
+  const { worker } = watched(async () => rotating.rotate?.());
+  const a = await made(worker, 'rsa-2048');
+  rotating.rotate = async () => {
+    delete rotating.rotate;
+    assert.equal((await a.call('POST', '/managed-keys/k/rotate', {})).status, 200);
+  };
+  const rotate = rotating.rotate;
+  const refused = await a.call('POST', '/managed-keys/k/sign', { items: items(9, { input: 'aGk=' }) });
+  assert.deepEqual([refused.status, refused.body.message], [503, 'the key changed meanwhile; try again']);
+  rotating.rotate = rotate;
+  const signed = await a.call('POST', '/managed-keys/k/sign', { input: 'aGk=' });
+  assert.deepEqual([signed.status, signed.body.keyVersion], [200, 3]);
+});
+
+test('RSA keys that encrypt get the version that is due, too, and their batches are encrypted elsewhere', async () => {
+  const { worker, ordered } = watched();
+  const a = await made(worker, 'rsa-2048', { uses: ['encrypt', 'decrypt'], rotateAfter: 3600 });
+  ordered.length = 0;
+  a.advance(3600 * 1000);
+  const { status, body } = await a.call('POST', '/managed-keys/k/encrypt', { items: items(3, { plaintext: 'aGk=' }) });
+  assert.equal(status, 200, JSON.stringify(body));
+  assert.deepEqual(ordered, ['generate', 'oaepEncrypt', 'oaepEncrypt', 'oaepEncrypt']);
+  const sealed = body.items.map(({ ciphertext }: AnyJson) => ({ ciphertext }));
+  ordered.length = 0;
+  const again = await a.call('POST', '/managed-keys/k/rewrap', { items: sealed });
+  assert.deepEqual(ordered.toSorted(), [
+    ...items(3, {}).map(() => 'oaepDecrypt'),
+    ...items(3, {}).map(() => 'oaepEncrypt'),
+  ]);
+  const opened = await a.call('POST', '/managed-keys/k/decrypt', { items: again.body.items });
+  assert.deepEqual(
+    opened.body.items.map(({ plaintext }: AnyJson) => plaintext),
+    ['aGk=', 'aGk=', 'aGk='],
+  );
+  a.advance(3600 * 1000);
+  assert.equal((await a.call('POST', '/managed-keys/k/datakey', {})).body.keyVersion, 3);
+});
+
+test('a request whose work is done elsewhere keeps no other from its turn', async () => {
+  const gate: { open?: () => void } = {};
+  const { worker, ordered } = watched(() => new Promise<void>((resolve) => Object.assign(gate, { open: resolve })));
+  const a = await testAppliance({ keyWorker: worker, fairLimits: { ...usualFairLimits, atOnce: 1 } });
+  for (const [name, type] of [
+    ['signs', 'ml-dsa-44'],
+    ['seals', 'aes256-gcm'],
+  ]) {
+    assert.equal((await a.call('POST', '/managed-keys', { name, type })).status, 200);
+  }
+  const encrypts = () => a.call('POST', '/managed-keys/seals/encrypt', { items: items(1, { plaintext: 'aGk=' }) });
+  const signed = a.call('POST', '/managed-keys/signs/sign', { items: items(9, { input: 'aGk=' }) });
+  while (gate.open === undefined) assert.equal((await encrypts()).status, 200);
+  assert.equal(ordered.length, 9);
+  assert.equal((await encrypts()).status, 200);
+  gate.open();
+  assert.equal((await signed).status, 200);
+  assert.equal((await encrypts()).status, 200);
+});
+
+test('work is long by its kind, number and size, and no batch of a cipher is done twice', () => {
+  const many = items(1000, {});
+  assert.equal(isLongWork('aes256-gcm', 'encrypt', { items: many }), false);
+  assert.equal(isLongWork('hmac-sha512', 'make', { items: many }), false);
+  assert.equal(isLongWork('aes256-gcm', 'make', { plaintext: 'A'.repeat(44) }), false);
+  assert.equal(isLongWork('aes256-gcm', 'make', { plaintext: 'A'.repeat(80_000) }), true);
+  assert.equal(isLongWork('aes256-gcm', 'make', { wrapped: 'A'.repeat(80_000) }), true);
+  assert.equal(isLongWork('rsa-2048', 'encrypt', {}), true);
+  assert.equal(isLongWork('rsa-2048', 'read', {}), false);
+  assert.equal(isLongWork('ecdsa-p521', 'read', { prehashed: true }), true);
+});
