@@ -76,7 +76,7 @@ export class KeyInUse {
     }
     const { keyVersions } = this.ctx.tx;
     const primary = wanted === 0 ? keyVersions.newestActive(id) : wanted;
-    if (primary === undefined) throw refusal('no version of the key is active');
+    if (primary === undefined) throw refusal('no version of the key is active: rotate it, or activate one');
     if (primary < minEncryptVersion || primary < minDecryptVersion) {
       throw refusal('no version of the key that may protect anything new is active');
     }

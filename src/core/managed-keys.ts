@@ -15,7 +15,7 @@ import type { PageRequest } from '../store/sql.ts';
 import type { KeyVersion } from '../store/tables/managed-key-versions.ts';
 import type { ManagedKey } from '../store/tables/managed-keys.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
-import { authorize } from './authorization.ts';
+import { authorize, isAllowed } from './authorization.ts';
 import { type Context, needQuota } from './context.ts';
 import { dayLength, needUnused } from './key-dependents.ts';
 import { nextVersion, publicKeyOfVersion } from './key-versions.ts';
@@ -48,14 +48,11 @@ export function createManagedKey(
 ): Answer<'createManagedKey'> {
   const { type = 'aes256-gcm', derived = false } = input;
   const there = lookUpManagedKey(ctx.tx, checkRingName(input.name));
-  if (
-    there?.deletedAt === undefined &&
-    there &&
-    input.keepExisting &&
-    there.type === type &&
-    there.derived === derived
-  ) {
-    return { key: shown(ctx, there) };
+  const isThere = there !== undefined && there.deletedAt === undefined;
+  if (isThere && input.keepExisting && there.type === type && there.derived === derived) {
+    // Tags, properties and public keys are told to those who may read the key.
+    if (isAllowed(ctx.caller, 'key.read', { kind: 'named', name: there.name })) return { key: shown(ctx, there) };
+    return { key: { ...keyAnswer(ctx.tx, there, ctx.world.now()), aliases: [], tags: {}, props: {} } };
   }
   const made = insertKey(ctx, input);
   const version = input.origin === 'imported' ? undefined : nextVersion(ctx, made, work);

@@ -60,7 +60,7 @@ interface StateRow {
 const table: Readonly<Record<KeyState, StateRow>> = {
   'pre-active': {
     moves: { activate: 'active', 'schedule-deletion': 'pending-deletion', destroy: 'destroyed' },
-    allows: ['handing-out'],
+    allows: [],
     words: 'is not active yet',
   },
   active: {

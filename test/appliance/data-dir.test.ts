@@ -137,7 +137,7 @@ test('a key file or a directory that others can reach is refused, with what to d
   chmodSync(keyFile, 0o644);
   assert.match(
     await refusal(),
-    /exposed\.master\.key: everybody .*\(mode 0644\); run: chmod 0600 .*rotate the master key/,
+    /exposed\.master\.key: other users can read it, .*\(mode 0644\); run: chmod 0600 .*rotate the master key/,
   );
   chmodSync(keyFile, 0o600);
   for (const [mode, who] of [

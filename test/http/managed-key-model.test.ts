@@ -365,6 +365,17 @@ test('old versions are trimmed once nothing may use them', async () => {
   assert.match(items[0].error, /this version of the key is destroyed/);
 });
 
+test('who may only make keys is told no more of one that is there than that it is', async () => {
+  const a = await testAppliance();
+  const { name } = await make(a, { tags: { team: 'a' }, props: { ticket: 7 }, type: 'ed25519' });
+  const ask = { name, type: 'ed25519', keepExisting: true };
+  const maker = await a.keyWith('key.create');
+  const { key } = await ok(a.call('POST', '/managed-keys', ask, { key: maker.key }));
+  assert.deepEqual([key.name, key.tags, key.props, key.versions], [name, {}, {}, undefined]);
+  const reader = await a.keyWith('key.create', `key.${name}.read`);
+  assert.deepEqual((await ok(a.call('POST', '/managed-keys', ask, { key: reader.key }))).key.tags, { team: 'a' });
+});
+
 test('rewrapping takes its own flag, or those for both halves', async () => {
   const a = await testAppliance();
   const { name } = await make(a);

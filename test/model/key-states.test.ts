@@ -66,7 +66,7 @@ test('a restored key returns to the state that it had, which is one that can be 
 function mayUse(state: KeyState, use: string): boolean {
   if (state === 'active') return true;
   if (state === 'deactivated' || state === 'compromised') return !protecting.has(use);
-  return state === 'pre-active' && use === 'export';
+  return false;
 }
 
 test('every state of key and version, and use: both states must allow it', () => {
