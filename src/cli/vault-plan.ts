@@ -62,7 +62,8 @@ export function candidateOf(key: SourceKey, { encrypts: encrypting, lowersMinDec
   return { key, type, encrypts: keyTypeFacts[type].form === 'pkcs8' && encrypting.includes(key.name) };
 }
 
-function typeHere({ type, parameterSet }: SourceKey): KeyType | undefined {
+/** Undefined if there is no such type here. */
+export function typeHere({ type, parameterSet }: SourceKey): KeyType | undefined {
   return keyTypes.find((each) => {
     const { vault } = keyTypeFacts[each];
     return vault?.type === type && vault.isShownOnly !== true && vault.parameterSet === parameterSet;
