@@ -1,5 +1,5 @@
-// What comes of each transit key of a Vault or OpenBao: the type and the options that it gets here, or the reason why
-// it cannot come.
+// Plan for each transit key of a Vault or OpenBao: the type and the options that it gets here, or the reason why it
+// cannot come.
 import { KmsError } from '../errors.ts';
 import { ageText } from '../model/ages.ts';
 import { type KeyType, keyTypeFacts, keyTypes } from '../model/key-types.ts';
@@ -7,7 +7,7 @@ import { isRingName } from '../model/names.ts';
 import { isSourceName, isTemporary, type SourceKey } from './vault-source.ts';
 
 /** Whether a key came over, would come (dry run), was here before, cannot come, or failed on its way. */
-export type Result = 'imported' | 'planned' | 'present' | 'unsupported' | 'failed';
+type Result = 'imported' | 'planned' | 'present' | 'unsupported' | 'failed';
 
 /** One key of the source, and what becomes of it. */
 export interface Outcome {
@@ -28,7 +28,7 @@ export interface Candidate {
   readonly encrypts: boolean;
 }
 
-export interface Wishes {
+interface Wishes {
   /** RSA keys that encrypt here, by name. */
   readonly encrypts: readonly string[];
   readonly lowersMinDecrypt: boolean;
@@ -62,7 +62,8 @@ export function candidateOf(key: SourceKey, { encrypts: encrypting, lowersMinDec
   return { key, type, encrypts: keyTypeFacts[type].form === 'pkcs8' && encrypting.includes(key.name) };
 }
 
-function typeHere({ type, parameterSet }: SourceKey): KeyType | undefined {
+/** Undefined if there is no such type here. */
+export function typeHere({ type, parameterSet }: SourceKey): KeyType | undefined {
   return keyTypes.find((each) => {
     const { vault } = keyTypeFacts[each];
     return vault?.type === type && vault.isShownOnly !== true && vault.parameterSet === parameterSet;

@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { inWords, networkFetch } from './fetch.ts';
 import type { Authorities } from './target.ts';
 
-export interface SourceOptions {
+interface SourceOptions {
   /** Address without a trailing slash. */
   readonly address: string;
   readonly token: string;

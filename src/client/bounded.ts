@@ -25,7 +25,7 @@ export function refuseInflated(request: Request, response: Response, base: strin
   });
 }
 
-/** What is expected to answer at an address, for hints and messages. */
+/** The system that should answer at an address, for hints and messages. */
 interface Speaker {
   /** Such as `kms`. */
   readonly name: string;

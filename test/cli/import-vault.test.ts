@@ -4,11 +4,13 @@ import assert from 'node:assert/strict';
 import { createCipheriv, generateKeyPairSync, randomBytes } from 'node:crypto';
 import { chmod, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { wrapForImport } from '../../src/client/key-transfer.ts';
 import { startRsa } from '../../src/platform/native-rsa.ts';
+import { certificate, privateKey } from '../support/localhost-certificate.ts';
 import { type Desk, desk, type RunOptions, typed } from './kms.ts';
 import { servedDesk } from './served.ts';
 
@@ -41,14 +43,14 @@ interface Source {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
-async function source(d: Desk): Promise<Source> {
+async function source(d: Desk, isTls = false): Promise<Source> {
   const it: Omit<Source, 'args' | 'address' | typeof Symbol.asyncDispose> = {
     keys: new Map(),
     asked: [],
     wrapping: new Map(),
     instead: undefined,
   };
-  const server = createServer((request, response) => {
+  const answers = (request: IncomingMessage, response: ServerResponse): void => {
     void text(request).then((body) => {
       const { method = '', url = '', headers } = request;
       const asked = { method, path: url, body, headers };
@@ -58,9 +60,10 @@ async function source(d: Desk): Promise<Source> {
       response.writeHead(status, { 'content-type': 'application/json' });
       response.end(status === 204 ? undefined : JSON.stringify(answer));
     });
-  });
+  };
+  const server = isTls ? createTlsServer({ cert: certificate, key: privateKey }, answers) : createServer(answers);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const address = `${isTls ? 'https://localhost' : 'http://127.0.0.1'}:${(server.address() as AddressInfo).port}`;
   await writeFile(d.path('vault.token'), 's.token\n', { mode: 0o600 });
   return Object.assign(it, {
     address,
@@ -154,10 +157,10 @@ test('keys come with their versions and options, wrapped, and open what was encr
   assert.equal(planned.code, 0, planned.stderr);
   assert.equal(
     planned.stdout,
-    `KEY      TYPE          VERSIONS  RESULT      NOTE
-here     aes256-gcm96  1         left alone  a managed key has this name here: it is left alone
-payroll  aes256-gcm    3         would come  encrypts from version 2, rotated every 1d, may be deleted
-release  ed25519       1         would come
+    `KEY      TYPE        VERSIONS  RESULT      NOTE
+here     aes256-gcm  1         left alone  a managed key has this name here: it is left alone
+payroll  aes256-gcm  3         would come  encrypts from version 2, rotated every 1d, may be deleted
+release  ed25519     1         would come
 `,
   );
   assert.ok(
@@ -331,6 +334,21 @@ test('wrong use and wrong files are told before anything is asked', async () => 
   assert.equal(exposed.code, 1);
   assert.match(exposed.stderr, /chmod 0600/);
   assert.deepEqual(it.asked, []);
+});
+
+test('its certificate is verified, with --ca or the authorities of the system', async () => {
+  await using d = await started();
+  await using it = await source(d, true);
+  it.keys.set('payroll', key(1));
+  await writeFile(d.path('source.pem'), certificate);
+  const trusted = await d.kms([...it.args, '--yes', '--ca', 'source.pem']);
+  assert.equal(trusted.code, 0, trusted.stderr);
+  // Trust in an authority is for that source alone.
+  await using other = await source(d, true);
+  const untrusted = await d.kms([...other.args, '--yes']);
+  assert.equal(untrusted.code, 3);
+  assert.match(untrusted.stderr, /its certificate is not trusted; name the authority .* with --ca FILE\n/);
+  assert.deepEqual(other.asked, []);
 });
 
 const hostile: readonly (readonly [

@@ -14,7 +14,15 @@ import { readSecretFile } from '../secrets.ts';
 import { type Column, table } from '../table.ts';
 import { isOpenToOthers } from '../target.ts';
 import { visible } from '../text.ts';
-import { type Candidate, candidateOf, isCipher, nameProblem, type Outcome, optionsText } from '../vault-plan.ts';
+import {
+  type Candidate,
+  candidateOf,
+  isCipher,
+  nameProblem,
+  type Outcome,
+  optionsText,
+  typeHere,
+} from '../vault-plan.ts';
 import { readSamples, type Sample, tryOut, type Verdict } from '../vault-samples.ts';
 import { mostKeys, type VaultSource, vaultSource } from '../vault-source.ts';
 
@@ -97,7 +105,7 @@ async function plan(cli: ImportCli, source: VaultSource, client: Client): Promis
 async function stepOf(cli: ImportCli, source: VaultSource, client: Client, name: string): Promise<Step> {
   const key = await source.readKey(name);
   if (key === undefined) return settled(name, 'unsupported', 'the source has no such key');
-  const about = { type: key.type, versions: key.latestVersion };
+  const about = { type: typeHere(key) ?? key.type, versions: key.latestVersion };
   if (await isHere(client, name)) return settled(name, 'present', hereAlready, about);
   try {
     return candidateOf(key, { encrypts: cli.get('--encrypts'), lowersMinDecrypt: cli.get('--lower-min-decryption') });
