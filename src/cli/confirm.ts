@@ -43,10 +43,11 @@ export async function confirm(
 export async function confirmAtTerminal(
   cli: CliOf<typeof destroying>,
   deed: string | (() => Promise<string>),
+  confirmation: Confirmation = {},
 ): Promise<void> {
   const { stdin, stderr } = cli.io;
   if (!stdin.isTTY || !stderr.isTTY || cli.get('--yes')) return;
-  await askAtTerminal(cli, typeof deed === 'string' ? deed : await deed());
+  await confirm(cli, typeof deed === 'string' ? deed : await deed(), confirmation);
 }
 
 /**

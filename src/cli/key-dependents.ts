@@ -37,6 +37,8 @@ const mostShown = 10;
 interface Choice {
   /** The version that goes; all of them if undefined. */
   readonly version?: number | undefined;
+  /** Versions before this one go. */
+  readonly before?: number | undefined;
   /** Width of the terminal. */
   readonly columns: number;
 }
@@ -45,11 +47,13 @@ interface Choice {
 export async function dependentLines(
   client: Client,
   key: string,
-  { version, columns }: Choice,
+  { version, before, columns }: Choice,
 ): Promise<readonly string[]> {
   const { dependents } = await client.listManagedKeyDependents({ key });
-  const uses = dependents.filter((use) => version === undefined || use.version === version);
-  const what = version === undefined ? key : `version ${version} of ${key}`;
+  const uses = dependents.filter((use) =>
+    before === undefined ? version === undefined || use.version === version : use.version < before,
+  );
+  const what = versionsText(key, version, before);
   if (uses.length === 0) return [`No caller has ever used ${what}.`];
   const shown = await withNames(client, uses.slice(0, mostShown));
   const style = { columns, colour: false, short: { now: Date.now() } };
@@ -59,4 +63,9 @@ export async function dependentLines(
     ...table(shown, useColumns, style).map((line) => `  ${line}`),
     ...(more > 0 ? [`  and ${more} more: see \`kms key dependents ${key}\``] : []),
   ];
+}
+
+function versionsText(key: string, version: number | undefined, before: number | undefined): string {
+  if (before === undefined) return version === undefined ? key : `version ${version} of ${key}`;
+  return before === 2 ? `version 1 of ${key}` : `versions of ${key} before ${before}`;
 }

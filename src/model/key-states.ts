@@ -124,7 +124,7 @@ export function stateAfter(
 }
 
 const moveProblems: Readonly<Record<KeyMove, string>> = {
-  activate: 'it cannot be activated: only a key that is not active yet can',
+  activate: 'it cannot be activated: only a key that is suspended or not active yet can',
   suspend: 'it cannot be suspended: only an active key can',
   resume: 'it cannot be resumed: only a suspended key can',
   deactivate: 'it cannot be deactivated: only an active or suspended key can',

@@ -191,6 +191,7 @@ test('each command prints what the page tells', { timeout: 120_000 }, async () =
   await run('key dependents unseal');
   await run('key disable unseal --version 1 --yes');
   await run('key enable unseal --version 1');
+  await run('key deactivate unseal --version 1 --yes');
   await run('key compromised unseal --version 1');
   await run('key alias add unseal app/db');
   await run('key alias remove unseal app/db --yes');

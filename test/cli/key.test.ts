@@ -101,7 +101,7 @@ test('older versions are refused from the configured ones on, and listed', async
   await using d = await withKey('key create unseal', 'key rotate unseal');
   const old = await d.kms('key encrypt unseal', { stdin: 'x' });
   await d.kms('key rotate unseal');
-  assert.match((await d.kms('key config unseal --min-decrypt-version 3')).stdout, /^decrypts from +version 3$/m);
+  assert.match((await d.kms('key config unseal --min-decrypt-version 3 --yes')).stdout, /^decrypts from +version 3$/m);
   assert.equal((await d.kms('key decrypt unseal', { stdin: old.stdout })).code, 1);
   const min = await d.kms('key config unseal --min-decrypt-version 1 --min-encrypt-version 2');
   assert.match(min.stdout, /^encrypts with +version 2 and later$/m);
@@ -171,7 +171,7 @@ test('one version is disabled, enabled, or compromised for good', async () => {
   assert.equal((await d.kms('key decrypt unseal', { stdin: first.stdout })).code, 1);
   assert.equal((await d.kms('key enable unseal --version 2')).code, 0);
   const not = await d.kms('key compromised unseal --version 2', { tty, stdin: typed('n\n') });
-  assert.match(not.stderr, /^This marks version 2 of the managed key unseal as compromised for good: /);
+  assert.match(not.stderr, /\nThis marks version 2 of the managed key unseal as compromised for good: /);
   const marked = await d.kms('key compromised unseal --version 2');
   assert.deepEqual(pick(marked), [0, 'version 2 of the managed key unseal is marked as compromised\n', '']);
   const opened = await d.kms('key decrypt unseal', { stdin: first.stdout });
@@ -219,7 +219,7 @@ test('aliases: a key is found by them, they move, and they go', async () => {
   assert.deepEqual(pick(added), [0, 'app/db is a name of the managed key unseal\n', '']);
   const made = await d.kms('key encrypt app/db', { stdin: 'x' });
   assert.equal((await d.kms('key decrypt unseal', { stdin: made.stdout })).stdout, 'x');
-  await d.kms('key alias add other App/DB');
+  await d.kms('key alias add other App/DB --yes');
   const { key } = await d.json<{ key: { name: string } }>('key show app/db --json');
   assert.equal(key.name, 'other');
   assert.equal((await d.kms('key alias remove unseal app/db --yes')).code, 1, 'it is the alias of another key');

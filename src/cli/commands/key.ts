@@ -3,6 +3,7 @@ import type { ManagedKey } from '../../api/managed-keys.ts';
 import type { Client } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';
 import { ageText } from '../../model/ages.ts';
+import type { KeyState } from '../../model/key-states.ts';
 import { timestamp } from '../../model/timestamp.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { confirm, confirmAtTerminal, detailsFrom } from '../confirm.ts';
@@ -117,6 +118,16 @@ export async function config(cli: CliOf<typeof key.config>): Promise<void> {
     activateAt: cli.get('--activate-at'),
     deactivateAt: cli.get('--deactivate-at'),
   });
+  const oldest = changes.minDecryptVersion;
+  const lines = oldest === undefined ? [] : await detailsFrom(cli, (client) => refusedLines(client, cli, name, oldest));
+  if (lines.length > 0) {
+    const versions = oldest === 2 ? 'version 1' : `versions before ${oldest}`;
+    await confirm(
+      cli,
+      `makes the managed key ${name} refuse ${versions}: data that they protect cannot be read until it is lowered again`,
+      { details: async () => lines },
+    );
+  }
   await withClient(cli, async (client) => {
     const answer =
       Object.keys(changes).length > 0
@@ -126,6 +137,13 @@ export async function config(cli: CliOf<typeof key.config>): Promise<void> {
   });
 }
 
+/** Lines on the users of versions that would be refused; none if all of those are refused already. */
+async function refusedLines(client: Client, cli: Cli, name: string, oldest: number): Promise<readonly string[]> {
+  const { key } = await client.getManagedKey({ key: name });
+  if (oldest <= Math.max(key.minDecryptVersion, 1) || oldest > key.latestVersion) return [];
+  return dependentLines(client, key.displayName, { before: oldest, ...width(cli) });
+}
+
 export async function enable(cli: CliOf<typeof key.enable>): Promise<void> {
   await setState(cli, 'active', 'is active');
 }
@@ -133,27 +151,53 @@ export async function enable(cli: CliOf<typeof key.enable>): Promise<void> {
 export async function disable(cli: CliOf<typeof key.disable>): Promise<void> {
   const name = cli.get('<NAME>');
   const version = cli.get('--version');
-  const details = () =>
-    detailsFrom(cli, async (client) => {
-      const { key } = await client.getManagedKey({ key: name });
-      const now = version === undefined ? key.state : key.versions?.find((each) => each.version === version)?.state;
-      if (now === undefined) throw new KmsError('not-found', `${name} has no version ${version}`);
-      if (now !== 'active' && now !== 'suspended') {
-        throw new KmsError('conflict', `${subject(cli)} is ${now}: only what is active can be disabled`);
-      }
-      return [...alsoCalled(name, key), ...(await dependentLines(client, name, { version, ...width(cli) }))];
-    });
+  const details = stateDetails(cli, ['active', 'suspended'], 'only what is active can be disabled');
   const until = `until \`kms key enable ${name}${version === undefined ? '' : ` --version ${version}`}\``;
   await confirm(cli, `disables ${subject(cli)}: nothing works with it ${until}`, { details });
   await setState(cli, 'suspended', 'is disabled');
 }
 
+export async function deactivate(cli: CliOf<typeof key.deactivate>): Promise<void> {
+  const details = stateDetails(
+    cli,
+    ['active', 'suspended', 'deactivated'],
+    'only what is active or suspended can be deactivated',
+  );
+  await confirm(
+    cli,
+    `deactivates ${subject(cli)} for good: it still decrypts and verifies, but never protects anything new`,
+    { details },
+  );
+  await setState(cli, 'deactivated', 'is deactivated');
+}
+
+/** For good, and so it takes the name at a terminal; scripts that react to a leak go on without one. */
 export async function compromised(cli: CliOf<typeof key.compromised>): Promise<void> {
+  const details = stateDetails(
+    cli,
+    ['active', 'suspended', 'deactivated', 'compromised'],
+    'only what was active before can be marked as compromised',
+  );
   await confirmAtTerminal(
     cli,
     `marks ${subject(cli)} as compromised for good: it still decrypts and verifies, but never protects anything new`,
+    { name: cli.get('<NAME>'), details },
   );
   await setState(cli, 'compromised', 'is marked as compromised');
+}
+
+/** Lines on the users of what changes its state. Without such a key or version, or from another state, it ends. */
+function stateDetails(cli: OneCli, from: readonly KeyState[], rule: string): () => Promise<readonly string[]> {
+  const name = cli.get('<NAME>');
+  const version = cli.get('--version');
+  return () =>
+    detailsFrom(cli, async (client) => {
+      const { key } = await client.getManagedKey({ key: name });
+      const now = version === undefined ? key.state : key.versions?.find((each) => each.version === version)?.state;
+      if (now === undefined) throw new KmsError('not-found', `${name} has no version ${version}`);
+      if (!from.includes(now)) throw new KmsError('conflict', `${subject(cli)} is ${now}: ${rule}`);
+      return [...alsoCalled(name, key), ...(await dependentLines(client, name, { version, ...width(cli) }))];
+    });
 }
 
 type OneCli = CliOf<typeof key.enable>;
@@ -163,8 +207,10 @@ function subject(cli: OneCli): string {
   return `${version === undefined ? '' : `version ${version} of `}the managed key ${cli.get('<NAME>')}`;
 }
 
+type Asked = 'active' | 'suspended' | 'deactivated' | 'compromised';
+
 /** The consent to stop what was used lately has been given, by a word at the terminal or by --yes. */
-async function setState(cli: OneCli, state: 'active' | 'suspended' | 'compromised', done: string): Promise<void> {
+async function setState(cli: OneCli, state: Asked, done: string): Promise<void> {
   const used = state === 'suspended' || undefined;
   const input = given({ key: cli.get('<NAME>'), state, version: cli.get('--version'), used });
   await withClient(cli, async (client) => {

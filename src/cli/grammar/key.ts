@@ -81,7 +81,7 @@ export const key = {
   ),
   config: command(
     'config',
-    'show or change the configuration of a managed key',
+    'show or change the configuration of a managed key; before old versions are refused, it asks',
     [
       'kms key config unseal',
       'kms key config unseal --rotate-after 90d',
@@ -96,6 +96,7 @@ export const key = {
       '--exportable': boolean('true|false', 'false: the key may no longer leave the appliance, for good'),
       '--tag': assignments('NAME=VALUE', 'a text to find or sort it by; all tags are replaced, by none with "none"'),
       ...dates,
+      ...destroying,
     },
   ),
   enable: command(
@@ -108,6 +109,12 @@ export const key = {
     'disable',
     'suspend a managed key, or one version: nothing works with it until it is enabled again',
     ['kms key disable unseal', 'kms key disable unseal --version 2 --yes'],
+    { ...name, ...version, ...destroying },
+  ),
+  deactivate: command(
+    'deactivate',
+    'deactivate a managed key, or one version, for good: it still decrypts and verifies, but protects nothing new',
+    ['kms key deactivate unseal --version 1'],
     { ...name, ...version, ...destroying },
   ),
   compromised: command(
@@ -140,9 +147,9 @@ export const key = {
 export const keyAlias = {
   add: command(
     'add',
-    'give a managed key another name, or move that name to it from another key',
+    'give a managed key another name; if another key has that name, it asks, and takes it from that key',
     ['kms key alias add unseal apps/openbao'],
-    { ...name, '<ALIAS>': argument() },
+    { ...name, '<ALIAS>': argument(), ...destroying },
   ),
   remove: command('remove', 'remove another name of a managed key', ['kms key alias remove unseal apps/openbao'], {
     ...name,

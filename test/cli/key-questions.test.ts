@@ -1,0 +1,111 @@
+// Questions of the commands for managed keys, before software that uses the keys meets something else.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Desk, desk, type Ran, typed } from './kms.ts';
+
+const tty = { stdin: true, stdout: true, stderr: true, columns: 100 };
+
+async function withKey(...lines: readonly string[]): Promise<Desk> {
+  const d = await desk();
+  for (const line of ['init', ...lines]) {
+    const { code, stderr } = await d.kms(line);
+    assert.equal(code, 0, `${line}: ${stderr}`);
+  }
+  return d;
+}
+
+const pick = ({ code, stdout, stderr }: Ran): readonly unknown[] => [code, stdout, stderr];
+const not = 'kms: not confirmed; nothing was done\n';
+
+test('an alias is taken from another key only with consent', async () => {
+  await using d = await withKey('key create unseal --alias apps/un', 'key create hook');
+  const deed = 'takes the name apps/un from the managed key unseal: software that uses it gets hook instead';
+  const owner = async () => (await d.json<{ key: { name: string } }>('key show apps/un --json')).key.name;
+  assert.deepEqual(pick(await d.kms('key alias add hook apps/un')), [
+    2,
+    '',
+    `kms: this ${deed}, and there is no terminal to ask at; add --yes to do it\n`,
+  ]);
+  const refused = await d.kms('key alias add hook APPS/un', { tty, stdin: typed('n\n') });
+  assert.deepEqual(pick(refused), [1, '', `This ${deed.replace('apps/un', 'APPS/un')}. Go on? [y/N] ${not}`]);
+  assert.equal(await owner(), 'unseal');
+  // Its own, and a free one, need no question.
+  assert.equal((await d.kms('key alias add unseal apps/un')).code, 0);
+  assert.equal((await d.kms('key alias add hook apps/free', { tty, stdin: typed('') })).code, 0);
+  assert.equal((await d.kms('key alias add hook apps/un --yes')).stdout, 'apps/un is a name of the managed key hook\n');
+  assert.equal(await owner(), 'hook');
+  assert.deepEqual(pick(await d.kms('key alias add hok apps/un', { tty, stdin: typed('y\n') })), [
+    1,
+    '',
+    'kms: there is no managed key hok; did you mean hook?\n',
+  ]);
+  assert.deepEqual(pick(await d.kms('key alias remove unseal nosuch', { tty, stdin: typed('y\n') })), [
+    1,
+    '',
+    'kms: unseal has no alias nosuch; `kms key show unseal` lists those that it has\n',
+  ]);
+});
+
+test('a higher minimum version shows who used the versions that it refuses, and asks', async () => {
+  await using d = await withKey('key create unseal');
+  const made = await d.kms('key encrypt unseal', { stdin: 'x' });
+  for (let i = 0; i < 2; i++) await d.kms('key rotate unseal');
+  await d.kms('key encrypt unseal', { stdin: 'x' });
+  const deed = (versions: string) =>
+    `makes the managed key unseal refuse ${versions}: data that they protect cannot be read until it is lowered again`;
+  assert.deepEqual(pick(await d.kms('key config unseal --min-decrypt-version 3 --tag a=b')), [
+    2,
+    '',
+    `kms: this ${deed('versions before 3')}, and there is no terminal to ask at; add --yes to do it\n`,
+  ]);
+  const asked = await d.kms('key config unseal --min-decrypt-version 3', { tty, stdin: typed('n\n') });
+  const [title, , local, question] = asked.stderr.split('\n');
+  assert.deepEqual([asked.code, title], [1, 'Who uses versions of unseal before 3:']);
+  assert.match(local ?? '', /^ {2}local +native +1 +encrypt +just now +1$/);
+  assert.equal(question, `This ${deed('versions before 3')}. Go on? [y/N] kms: not confirmed; nothing was done`);
+  assert.equal((await d.kms('key decrypt unseal', { stdin: made.stdout })).stdout, 'x', 'nothing was changed');
+  assert.equal((await d.kms('key config unseal --min-decrypt-version 2', { tty, stdin: typed('y\n') })).code, 0);
+  for (const line of ['--min-decrypt-version 2', '--min-decrypt-version 1', '--tag a=b']) {
+    assert.equal((await d.kms(`key config unseal ${line}`)).code, 0, line);
+  }
+  assert.equal((await d.kms('key config unseal --min-decrypt-version 3 --yes')).code, 0);
+});
+
+test('compromised is for good: it looks first, shows who uses the key, and takes the name at a terminal', async () => {
+  await using d = await withKey('key create unseal', 'key create later --activate-at 2999-01-01');
+  await d.kms('key encrypt unseal', { stdin: 'x' });
+  const asked = await d.kms('key compromised unseal', { tty, stdin: typed('y\n') });
+  assert.deepEqual([asked.code, asked.stdout], [1, '']);
+  assert.match(
+    asked.stderr,
+    /^Who uses unseal:\n.*\n {2}local .*\nThis marks .* To go on, type unseal: kms: not confirmed/,
+  );
+  for (const [line, said] of [
+    ['key compromised unsael', 'there is no managed key unsael; did you mean unseal?'],
+    ['key compromised unseal --version 4', 'unseal has no version 4; check the name or id'],
+    [
+      'key compromised later',
+      'the managed key later is pre-active: only what was active before can be marked as compromised',
+    ],
+  ] as const) {
+    assert.deepEqual(pick(await d.kms(line, { tty, stdin: typed('unseal\n') })), [1, '', `kms: ${said}\n`]);
+  }
+  assert.equal((await d.kms('key compromised unseal', { tty, stdin: typed('unseal\n') })).code, 0);
+  const enabled = await d.kms('key enable unseal');
+  assert.match(enabled.stderr, /^kms: .*: only a key that is suspended or not active yet can/);
+});
+
+test('deactivate, of a key or one version, is for good and asks', async () => {
+  await using d = await withKey('key create unseal', 'key rotate unseal');
+  const made = await d.kms('key encrypt unseal', { stdin: 'x' });
+  const asked = await d.kms('key deactivate unseal --version 2', { tty, stdin: typed('n\n') });
+  assert.match(
+    asked.stderr,
+    /^Who uses version 2 of unseal:\n[\s\S]*\nThis deactivates version 2 of the managed key unseal for good: .* Go on\? /,
+  );
+  const one = await d.kms('key deactivate unseal --version 1 --yes');
+  assert.deepEqual(pick(one), [0, 'version 1 of the managed key unseal is deactivated\n', '']);
+  assert.equal((await d.kms('key deactivate unseal --yes')).stdout, 'the managed key unseal is deactivated\n');
+  assert.equal((await d.kms('key encrypt unseal', { stdin: 'x' })).code, 1);
+  assert.equal((await d.kms('key decrypt unseal', { stdin: made.stdout })).stdout, 'x');
+});
