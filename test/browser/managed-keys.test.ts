@@ -19,6 +19,8 @@ const keyOf = async (name: string) => (await call('GET', `/managed-keys/${name}`
 test('a managed key is made by what it is for, with uses and aliases', async () => {
   const { page, troubles } = await visitAs(appliance, 'ada', '/console/managed-keys');
   await page.getByRole('link', { name: 'New managed key' }).click();
+  await page.getByRole('heading', { name: 'New managed key', level: 1 }).waitFor();
+  await page.locator('[data-back]').getByText('Managed keys').waitFor();
   await page.getByLabel('Name', { exact: true }).fill('Signer');
   await page.getByRole('radio', { name: 'Sign', exact: true }).check();
   await page.getByLabel('Type').selectOption('ecdsa-p384');
@@ -74,7 +76,9 @@ test('a managed key is rotated and set up; what it may not do is refused', async
   await page.getByRole('row').filter({ hasText: 'aes256-gcm' }).getByRole('link', { name: 'Unseal' }).click();
   await page.getByRole('heading', { name: 'Unseal', level: 1 }).waitFor();
   await page.getByText('server: the service holds its keys and can use them').waitFor();
-  assert.equal(await page.getByRole('button', { name: 'Delete…' }).count(), 0, 'it may not be deleted yet');
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  await page.getByRole('dialog').getByText('Its deletion is not allowed. Tick “May be deleted”').waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
   await page.getByRole('button', { name: 'Rotate…' }).click();
   await page.getByRole('dialog').getByText('1 caller used it in the last 24 hours').waitFor();
   await page.getByRole('button', { name: 'Rotate the managed key' }).click();
@@ -103,6 +107,15 @@ test('a managed key is rotated and set up; what it may not do is refused', async
   await page.getByText('Enter 0, or at least the version above.').waitFor();
   await page.getByLabel('Encrypts from version').fill('0');
   await page.getByRole('button', { name: 'Save settings' }).click();
+  const refusal = page.getByRole('dialog', { name: 'Refuse versions before 2?' });
+  await refusal.getByText('1 caller used version 1').waitFor();
+  await refusal.getByRole('listitem').filter({ hasText: 'encrypting' }).waitFor();
+  await looksRight(page, 'managed-key-refuse', looks);
+  await refusal.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByText('Nothing has been saved.').waitFor();
+  assert.equal((await keyOf('unseal')).minDecryptVersion, 1);
+  await page.getByRole('button', { name: 'Save settings' }).click();
+  await refusal.getByRole('button', { name: 'Refuse them' }).click();
   await page.getByText('90d', { exact: true }).waitFor();
   const key = await keyOf('unseal');
   assert.deepEqual([key.minDecryptVersion, key.minEncryptVersion, key.deletionAllowed], [2, 0, true]);
@@ -188,6 +201,7 @@ test('before a key is suspended or deleted, those who use it are named; then it 
   assert.equal(await mac(), 200);
 
   await page.getByRole('button', { name: 'Mark as compromised…' }).click();
+  await page.getByRole('dialog', { name: 'Mark Tokens as compromised?' }).waitFor();
   await page.getByRole('button', { name: 'Mark it as compromised' }).click();
   await page.getByRole('status').filter({ hasText: 'The key is marked as compromised.' }).waitFor();
   assert.equal((await keyOf('tokens')).state, 'compromised');
@@ -206,6 +220,63 @@ test('before a key is suspended or deleted, those who use it are named; then it 
     await log.getByText(text).first().waitFor();
   }
   await looksRight(page, 'managed-key-activity', looks);
+  assert.deepEqual(troubles, []);
+});
+
+test('an alias of another key moves only once that is confirmed', async () => {
+  await call('POST', '/managed-keys', { name: 'Holder', aliases: ['apps/un'] });
+  await call('POST', '/managed-keys', { name: 'Hook' });
+  const { page, troubles } = await visitAs(appliance, 'ada', '/console/managed-keys/hook');
+  await page.getByLabel('New alias').fill('Apps/Un');
+  await page.getByRole('button', { name: 'Add the alias' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Move the alias apps/un?' });
+  await dialog.getByText('apps/un is an alias of Holder. Programs that use it get Hook instead').waitFor();
+  await looksRight(page, 'managed-key-alias', looks);
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  assert.deepEqual((await keyOf('holder')).aliases, ['apps/un']);
+  await page.getByRole('button', { name: 'Add the alias' }).click();
+  await dialog.getByRole('button', { name: 'Move the alias' }).click();
+  await page.getByRole('status').filter({ hasText: 'It is also called apps/un now.' }).waitFor();
+  assert.deepEqual([(await keyOf('holder')).aliases, (await keyOf('hook')).aliases], [[], ['apps/un']]);
+  assert.deepEqual(troubles, []);
+});
+
+test('several keys are deleted: the dialog says who uses them, and names those that cannot be deleted', async () => {
+  await call('POST', '/managed-keys', { name: 'Bulk-kept', tags: { team: 'bulk' } });
+  for (const name of ['Bulk-one', 'Bulk-two']) {
+    await call('POST', '/managed-keys', { name, deletionAllowed: true, tags: { team: 'bulk' } });
+  }
+  assert.equal((await call('POST', '/managed-keys/bulk-one/encrypt', { items: [{ plaintext: 'aGk=' }] })).status, 200);
+  const { page, troubles } = await visitAs(appliance, 'ada', '/console/managed-keys');
+  await page.getByLabel('Search by name, id or tag').fill('team=bulk');
+  await page.getByText(/^3 of \d+ entries\.$/).waitFor();
+  await page.getByRole('button', { name: 'Suspended' }).click();
+  await page.getByText('Nothing here matches “team=bulk” with these filters.').waitFor();
+  await page.getByRole('button', { name: 'Suspended' }).click();
+  await page.getByLabel('Select Bulk-kept').check();
+  await page.getByText('1 managed key selected').waitFor();
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  const hindered = page.getByRole('dialog', { name: 'Delete 1 managed key?' });
+  await hindered.getByText('Bulk-kept: Its deletion is not allowed.').waitFor();
+  assert.equal(await hindered.getByRole('button', { name: 'Delete', exact: true }).count(), 0);
+  await hindered.getByRole('button', { name: 'Close' }).click();
+  await page.getByLabel('Select all that are shown').check();
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Delete 2 managed keys?' });
+  await dialog.getByText('1 managed key left out:').waitFor();
+  await dialog.getByText('Bulk-kept: Its deletion is not allowed.').waitFor();
+  await dialog.getByText('Bulk-one: 1 caller').waitFor();
+  assert.equal(await dialog.getByText('Bulk-two: ').count(), 0, 'nobody uses it');
+  await looksRight(page, 'managed-keys-delete', looks);
+  await dialog.getByRole('button', { name: 'Delete', exact: true }).click();
+  await page.getByText('Deleted 2 managed keys.').waitFor();
+  const states = await Promise.all(
+    ['bulk-kept', 'bulk-one', 'bulk-two'].map(async (name) => (await keyOf(name)).state),
+  );
+  assert.deepEqual(states, ['active', 'pending-deletion', 'pending-deletion']);
+  await page.getByRole('button', { name: 'Undo' }).click();
+  await page.getByText('Undone.').waitFor();
+  assert.equal((await keyOf('bulk-one')).state, 'active');
   assert.deepEqual(troubles, []);
 });
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Dependent } from '../../src/api/managed-keys.ts';
 import {
+  callersOf,
   keyPurposes,
   recentCallers,
   stateWords,
@@ -47,6 +48,29 @@ test('the minimum versions are named by what the key is for', () => {
   assert.deepEqual(versionWords(['wrap', 'unwrap']), { reads: 'Unwraps', makes: 'Wraps' });
   assert.equal(versionWords(['export']), undefined);
   assert.equal(versionWords(['derive']), undefined);
+});
+
+test('who used some of the versions is named once, with the latest use of those', () => {
+  const use = (caller: string, version: number, day: number): Dependent => ({
+    caller,
+    version,
+    lastUsedAt: `2026-01-0${day}T12:00:00.000Z`,
+    operation: 'decrypt',
+    dialect: 'native',
+    count: 1,
+  });
+  const uses = [use('apik_a', 3, 9), use('apik_a', 2, 5), use('apik_b', 2, 7), use('apik_b', 1, 8)];
+  const named = (first: number, end: number) =>
+    callersOf(uses, first, end).map(({ caller, version }) => [caller, version]);
+  assert.deepEqual(named(1, 3), [
+    ['apik_b', 1],
+    ['apik_a', 2],
+  ]);
+  assert.deepEqual(named(2, 3), [
+    ['apik_b', 2],
+    ['apik_a', 2],
+  ]);
+  assert.deepEqual(named(4, 9), []);
 });
 
 test('who used a key in the last 24 hours is named once, with the latest use', () => {

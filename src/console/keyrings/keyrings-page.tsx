@@ -1,16 +1,16 @@
-// KeyringsPage lists the keyrings, and the managed keys for those who may list them.
+// KeyringsPage lists the keyrings. Managed keys have a page of their own.
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { ButtonLink } from '../parts/button.tsx';
-import { RingList, wrappingColumn } from './ring-list.tsx';
-import { keyringSource, managedKeySource } from './ring-source.ts';
+import { custodyColumn, kemChips, RingList, wrappingColumn } from './ring-list.tsx';
+import { keyringSource } from './ring-source.ts';
 
-export function KeyringsPage({ api, session: { may }, keeper, navigate, query }: PageProps) {
+export function KeyringsPage({ api, keeper, navigate, query }: PageProps) {
   return (
     <RingList
       {...{ keeper, navigate, query }}
       page="keyrings"
-      sources={[keyringSource(api), ...(may.allows('key.list') ? [managedKeySource(api)] : [])]}
+      source={keyringSource(api)}
       lead={
         <>
           A keyring holds the keys that data is encrypted with. Its private key, which unwraps them, is never kept here.
@@ -21,7 +21,8 @@ export function KeyringsPage({ api, session: { may }, keeper, navigate, query }:
           New keyring
         </ButtonLink>
       }
-      columns={[wrappingColumn]}
+      columns={[custodyColumn, wrappingColumn]}
+      chips={kemChips}
       empty={
         <>
           <p>There are no keyrings yet. Data is encrypted with the keys of a keyring.</p>

@@ -32,7 +32,7 @@ export function ManagedKeyPage({ api, navigate, params }: PageProps) {
         return `It has the new version ${key.latestVersion}.`;
       }}
       mayBeRotated={({ state }) => state === 'active' || state === 'pre-active'}
-      mayBeDeleted={({ deletionAllowed, state }) => deletionAllowed && !isGoing(state)}
+      mayBeDeleted={({ state }) => !isGoing(state)}
       deletion={(ring, onClose) => <DeleteKey {...{ api, ring, dependents, navigate, onClose }} />}
       use={() => <UseNotice of={dependents} isTold />}
       facts={factsOf}
@@ -43,7 +43,7 @@ export function ManagedKeyPage({ api, navigate, params }: PageProps) {
           {!isGoing(ring.state) && (
             <div key="alive">
               <ManagedKeyAliases {...{ api, ring, onChanged }} />
-              <ManagedKeySettings {...{ api, ring, onChanged }} />
+              <ManagedKeySettings {...{ api, ring, dependents, onChanged }} />
             </div>
           )}
           <ManagedKeyVersions ring={ring} onRefresh={answer.reload} />

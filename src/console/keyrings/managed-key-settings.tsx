@@ -1,26 +1,51 @@
 // The settings of a managed key that can be changed.
 import type { ManagedKey } from '../../api/managed-keys.ts';
 import type { Client } from '../../client/client.ts';
+import { FieldProblems } from '../error-text.ts';
+import { Confirm } from '../parts/dialog.tsx';
 import { Check, Field, JsonField } from '../parts/fields.tsx';
 import { objectIn } from '../parts/form.tsx';
+import { useState } from '../parts/state.ts';
 import { Facts, Json } from '../parts/values.tsx';
+import { type Dependents, VersionUse } from './managed-key-use.tsx';
 import { versionWords } from './managed-key-words.ts';
 import { AgeField, type FieldReader, RingSettings, ringKinds, servesFor } from './ring-page.tsx';
 
 interface SettingsProps {
   readonly api: Client;
   readonly ring: ManagedKey;
+  readonly dependents: Dependents;
   readonly onChanged: (key: ManagedKey) => void;
 }
 
-export function ManagedKeySettings({ api, ring, onChanged }: SettingsProps) {
+/** A new minimum version, about which the user is being asked. */
+interface Asked {
+  readonly least: number;
+  readonly answer: (isConfirmed: boolean) => void;
+}
+
+export function ManagedKeySettings({ api, ring, dependents, onChanged }: SettingsProps) {
+  const [asked, setAsked] = useState<Asked | undefined>(undefined);
   const words = versionWords(ring.uses);
   const { minDecryptVersion, minEncryptVersion, latestVersion, exportable, deletionAllowed, rotateAfter, tags } = ring;
-  return (
+  const isConfirmed = async (least: number): Promise<boolean> => {
+    const answer = await new Promise<boolean>((resolve) => setAsked({ least, answer: resolve }));
+    setAsked(undefined);
+    return answer;
+  };
+  const save = async (read: FieldReader): Promise<void> => {
+    const input = inputIn(read, ring);
+    const { minDecryptVersion: least = 0 } = input;
+    if (least > minDecryptVersion && !(await isConfirmed(least))) {
+      throw new FieldProblems({}, 'Nothing has been saved.');
+    }
+    onChanged((await api.configureManagedKey(input)).key);
+  };
+  const settings = (
     <RingSettings
       kind={ringKinds.managedKey}
       name={ring.name}
-      onSave={async (read) => onChanged((await api.configureManagedKey(inputIn(read, ring))).key)}
+      onSave={save}
       fields={
         <>
           {words && (
@@ -85,6 +110,24 @@ export function ManagedKeySettings({ api, ring, onChanged }: SettingsProps) {
         />
       }
     />
+  );
+  return (
+    <>
+      {settings}
+      {asked && (
+        <Confirm
+          key="ask"
+          title={`Refuse versions before ${asked.least}?`}
+          action="Refuse them"
+          kind="danger"
+          onClose={() => asked.answer(false)}
+          onConfirm={async () => asked.answer(true)}
+        >
+          <p>Programs cannot read or verify anything that these versions made, until you lower this again.</p>
+          <VersionUse of={dependents} first={minDecryptVersion} end={asked.least} />
+        </Confirm>
+      )}
+    </>
   );
 }
 

@@ -7,14 +7,14 @@ import { FieldProblems } from '../error-text.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { Button } from '../parts/button.tsx';
-import { Confirm } from '../parts/dialog.tsx';
+import { Confirm, Dialog } from '../parts/dialog.tsx';
 import { Field, Select } from '../parts/fields.tsx';
 import { ActionError, toast } from '../parts/messages.tsx';
 import { useAction, useState } from '../parts/state.ts';
 import { Time } from '../parts/values.tsx';
 import { StateTag } from './managed-key-parts.tsx';
 import { type Dependents, isInUse, UseNotice } from './managed-key-use.tsx';
-import { stateWords } from './managed-key-words.ts';
+import { deletionHindrance, stateWords } from './managed-key-words.ts';
 
 interface KeyStateProps {
   readonly api: Client;
@@ -29,8 +29,7 @@ interface Move {
   readonly move: 'activate' | 'resume' | 'suspend' | 'deactivate' | 'compromise';
   readonly state: NewState;
   readonly button: string;
-  /** Completes `… the key?`. */
-  readonly title: string;
+  readonly title: (name: string) => string;
   readonly action: string;
   readonly effect: string;
   readonly done: string;
@@ -44,7 +43,7 @@ const moves: readonly Move[] = [
     move: 'activate',
     state: 'active',
     button: 'Activate…',
-    title: 'Activate',
+    title: (name) => `Activate ${name}?`,
     action: 'Activate the key',
     effect: 'From now on it does everything that it is for.',
     done: 'The key is active.',
@@ -53,7 +52,7 @@ const moves: readonly Move[] = [
     move: 'resume',
     state: 'active',
     button: 'Resume…',
-    title: 'Resume',
+    title: (name) => `Resume ${name}?`,
     action: 'Resume the key',
     effect: 'From now on it does everything that it is for again.',
     done: 'The key is active again.',
@@ -62,7 +61,7 @@ const moves: readonly Move[] = [
     move: 'suspend',
     state: 'suspended',
     button: 'Suspend…',
-    title: 'Suspend',
+    title: (name) => `Suspend ${name}?`,
     action: 'Suspend the key',
     effect: 'It does nothing until you resume it.',
     done: 'The key is suspended.',
@@ -72,7 +71,7 @@ const moves: readonly Move[] = [
     move: 'deactivate',
     state: 'deactivated',
     button: 'Deactivate…',
-    title: 'Deactivate',
+    title: (name) => `Deactivate ${name}?`,
     action: 'Deactivate the key',
     effect:
       'It makes nothing new any more, but still decrypts, unwraps and verifies what is there. It never becomes active again.',
@@ -84,7 +83,7 @@ const moves: readonly Move[] = [
     move: 'compromise',
     state: 'compromised',
     button: 'Mark as compromised…',
-    title: 'Mark as compromised',
+    title: (name) => `Mark ${name} as compromised?`,
     action: 'Mark it as compromised',
     effect:
       'It makes nothing new any more. What it still decrypts, unwraps and verifies comes with a warning. It never becomes active again.',
@@ -160,7 +159,7 @@ function ChangeState({ api, ring, dependents, onChanged, move, onClose }: Change
   };
   return (
     <Confirm
-      title={`${title} ${ring.displayName}?`}
+      title={title(ring.displayName)}
       {...{ action, kind, onClose }}
       busy="Changing its state…"
       onConfirm={async () => {
@@ -185,6 +184,16 @@ interface DeleteKeyProps extends Pick<KeyStateProps, 'api' | 'ring' | 'dependent
 export function DeleteKey({ api, ring, dependents, navigate, onClose }: DeleteKeyProps) {
   const { name, displayName } = ring;
   const [days, setDays] = useState('30');
+  if (!ring.deletionAllowed) {
+    return (
+      <Dialog key="hindered" title={`Delete ${displayName}?`} onClose={onClose}>
+        <p>{deletionHindrance}</p>
+        <button type="button" data-kind="quiet" onClick={onClose}>
+          Close
+        </button>
+      </Dialog>
+    );
+  }
   return (
     <Confirm
       title={`Delete ${displayName}?`}

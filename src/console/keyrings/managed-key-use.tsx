@@ -8,7 +8,7 @@ import { type Answer, useState } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
 import { Ago } from '../parts/values.tsx';
 import { countedText, countText } from '../text.ts';
-import { dialectText, operationText, recentCallers } from './managed-key-words.ts';
+import { callersOf, dialectText, operationText, recentCallers } from './managed-key-words.ts';
 
 export type Dependents = Answer<AnswerTo<'listManagedKeyDependents'>>;
 
@@ -88,15 +88,54 @@ export function UseNotice({ of, isTold = false }: UseNoticeProps) {
         <strong>{countedText(recent.length, 'caller')} used it in the last 24 hours</strong>
         {isTold ? ':' : ', and will be refused:'}
       </p>
-      <ul>
-        {recent.slice(0, mostNamed).map(({ caller, dialect, operation, lastUsedAt }) => (
-          <li key={caller}>
-            <Actor keyid={caller} names={names} />, for {operationText(operation)} through {dialectText(dialect)},{' '}
-            <Ago at={lastUsedAt} />
-          </li>
-        ))}
-        {recent.length > mostNamed && <li key="more">and {countText(recent.length - mostNamed)} more</li>}
-      </ul>
+      <Callers uses={recent} names={names} />
+    </div>
+  );
+}
+
+interface CallersProps {
+  readonly uses: readonly Dependent[];
+  readonly names: ReadonlyMap<string, string>;
+}
+
+function Callers({ uses, names }: CallersProps) {
+  return (
+    <ul>
+      {uses.slice(0, mostNamed).map(({ caller, dialect, operation, lastUsedAt }) => (
+        <li key={caller}>
+          <Actor keyid={caller} names={names} />, for {operationText(operation)} through {dialectText(dialect)},{' '}
+          <Ago at={lastUsedAt} />
+        </li>
+      ))}
+      {uses.length > mostNamed && <li key="more">and {countText(uses.length - mostNamed)} more</li>}
+    </ul>
+  );
+}
+
+interface VersionUseProps {
+  readonly of: Dependents;
+  /** The oldest version asked about. */
+  readonly first: number;
+  /** The version after the latest one asked about. */
+  readonly end: number;
+}
+
+/** Says who used versions that are about to be refused, at whatever time. */
+export function VersionUse({ of, first, end }: VersionUseProps) {
+  const names = useActorNames();
+  if (of.is === 'loading') return <Loading key="loading" />;
+  if (of.is === 'failed') return <Failed key="failed" error={of.error} onRetry={of.reload} />;
+  const uses = callersOf(of.value.dependents, first, end);
+  const which = end - first === 1 ? `version ${first}` : `versions ${first} to ${end - 1}`;
+  if (uses.length === 0) return <p key="unused">Nobody has used {which}.</p>;
+  return (
+    <div key="used" data-note data-tone="warn">
+      <p>
+        <strong>
+          {countedText(uses.length, 'caller')} used {which}:
+        </strong>
+      </p>
+      <Callers uses={uses} names={names} />
     </div>
   );
 }

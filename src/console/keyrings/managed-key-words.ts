@@ -99,6 +99,9 @@ export function stateWords(state: KeyState): StateWords {
   return states[state];
 }
 
+/** Why a key cannot be deleted, and what to do about it. */
+export const deletionHindrance = 'Its deletion is not allowed. Tick “May be deleted” in its settings first.';
+
 const dialects: ReadonlyMap<string, string> = new Map([
   ['native', 'this service’s own API'],
   ['vault', 'Vault'],
@@ -131,15 +134,24 @@ export function operationText(operation: string): string {
   return operations.get(operation) ?? operation;
 }
 
+/** Callers that used one of the versions from `first` up to but not `end`, each with its latest use of them. */
+export function callersOf(dependents: readonly Dependent[], first: number, end: number): readonly Dependent[] {
+  return latestUses(dependents.filter(({ version }) => version >= first && version < end));
+}
+
 const day = 24 * 60 * 60 * 1000;
 
 /** Callers that used the key in the last 24 hours, each with its latest use. */
 export function recentCallers(dependents: readonly Dependent[], now: number): readonly Dependent[] {
+  return latestUses(dependents.filter(({ lastUsedAt }) => now - epochTimeOf(lastUsedAt) < day));
+}
+
+/** The latest use of each caller, the most recent first. */
+function latestUses(dependents: readonly Dependent[]): readonly Dependent[] {
   const latest = new Map<string, Dependent>();
   for (const each of dependents) {
     const known = latest.get(each.caller);
-    const isRecent = now - epochTimeOf(each.lastUsedAt) < day;
-    if (isRecent && (known === undefined || known.lastUsedAt < each.lastUsedAt)) latest.set(each.caller, each);
+    if (known === undefined || known.lastUsedAt < each.lastUsedAt) latest.set(each.caller, each);
   }
   return [...latest.values()].sort((one, other) => other.lastUsedAt.localeCompare(one.lastUsedAt));
 }

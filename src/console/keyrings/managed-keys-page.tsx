@@ -2,18 +2,32 @@
 // `kms key`.
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
+import type { Chip } from '../parts/arranging.ts';
 import { ButtonLink } from '../parts/button.tsx';
 import { StateTag, UseTags } from './managed-key-parts.tsx';
-import { useText } from './managed-key-words.ts';
+import { stateWords, useText } from './managed-key-words.ts';
 import { RingList } from './ring-list.tsx';
-import { managedKeySource } from './ring-source.ts';
+import { type ListedRing, managedKeySource } from './ring-source.ts';
+
+/** States that are looked for; deleted keys have a list of their own. */
+const chipStates = ['active', 'suspended', 'deactivated', 'compromised'] as const;
+const stateChips = chipStates.map((wanted): Chip<ListedRing> => {
+  const { label } = stateWords(wanted);
+  return {
+    id: wanted,
+    label: `${label.slice(0, 1).toUpperCase()}${label.slice(1)}`,
+    group: 'state',
+    has: ({ state }) => state === wanted,
+  };
+});
 
 export function ManagedKeysPage({ api, keeper, navigate, query }: PageProps) {
   return (
     <RingList
       {...{ keeper, navigate, query }}
       page="managedKeys"
-      sources={[managedKeySource(api)]}
+      source={managedKeySource(api)}
+      chips={stateChips}
       lead={
         <>
           The service holds these keys (custody <code>server</code>) and works with them, for software that cannot do

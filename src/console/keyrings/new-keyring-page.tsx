@@ -41,7 +41,14 @@ export function NewKeyringPage(props: PageProps) {
   const [kind, setKind] = useState<Kind>(kinds.find(({ value }) => value === asked)?.value ?? 'keyring');
   return (
     <>
-      <PageHeader title="New keyring" back={{ href: hrefTo('keyrings'), title: 'Keyrings' }} />
+      <PageHeader
+        title={kind === 'key' ? 'New managed key' : 'New keyring'}
+        back={
+          kind === 'key'
+            ? { href: hrefTo('managedKeys'), title: 'Managed keys' }
+            : { href: hrefTo('keyrings'), title: 'Keyrings' }
+        }
+      />
       <div data-form>
         <Choice legend="Who uses its keys" name="kind" chosen={kind} onChange={setKind} options={kinds} />
       </div>

@@ -1,4 +1,4 @@
-// RingList lists the rings of one or more kinds, and the deleted ones that can still be restored: the one just deleted,
+// RingList lists the rings of one kind, and the deleted ones that can still be restored: the one just deleted,
 // which the page's address names, and all of them behind a chip.
 import type { Child } from 'hono/jsx/dom';
 import { type ConsolePageName, consolePages } from '../../api/console-pages.ts';
@@ -8,35 +8,38 @@ import { arrangementOf, type Chip, compareTexts } from '../parts/arranging.ts';
 import type { BulkAction } from '../parts/bulk.tsx';
 import { Button } from '../parts/button.tsx';
 import { Finder } from '../parts/finder.tsx';
-import { ActionError, toast } from '../parts/messages.tsx';
+import { ActionError, Failed, Loading, toast } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
-import { type List, type LoadPage, useAction, useWholeList } from '../parts/state.ts';
+import { type List, type LoadPage, useAction, useAnswer, useWholeList } from '../parts/state.ts';
 import type { Column } from '../parts/table.tsx';
 import { Ago, Day, RingTags } from '../parts/values.tsx';
 import { countedText, ringTraits } from '../text.ts';
-import { nounOf } from './ring-page.tsx';
+import { deletionHindrance, recentCallers, stateWords } from './managed-key-words.ts';
+import { nounOf, ringKinds } from './ring-page.tsx';
 import type { ListedRing, RingSource } from './ring-source.ts';
 
 type Row = ListedRing & { readonly source: RingSource };
 
 interface RingListProps extends Pick<PageProps, 'keeper' | 'navigate' | 'query'> {
   readonly page: ConsolePageName;
-  readonly sources: readonly RingSource[];
+  readonly source: RingSource;
   readonly lead: Child;
   /** Actions of the whole page. */
   readonly actions?: Child;
   /** Between what all rings have and the times. */
   readonly columns: readonly Column<ListedRing>[];
+  /** Besides the one for deleted rings. */
+  readonly chips: readonly Chip<ListedRing>[];
   /** Shown if there are no rings. */
   readonly empty: Child;
 }
 
 export function RingList(props: RingListProps) {
-  const { page, sources, lead, actions, columns, navigate, query, keeper, empty } = props;
+  const { page, source, lead, actions, columns, chips, navigate, query, keeper, empty } = props;
+  const noun = nounOf(source.kind);
   const showsDeleted = arrangementOf(query).chips.includes('deleted');
   const list = useRings(props, showsDeleted);
   const { title } = consolePages[page];
-  const isOneCustody = page === 'managedKeys';
   const restore = useAction((row: Row) => restoreRing(row, navigate));
   const name: Column<Row> = { title: 'Name', kind: 'name', cell: nameCell, sort: ({ name }) => name };
   const times = showsDeleted ? deletedColumns(restore.isBusy, (row) => void restore.start(row)) : timeColumns;
@@ -48,51 +51,27 @@ export function RingList(props: RingListProps) {
       <Finder<Row>
         {...{ page, navigate, query, keeper, list }}
         caption={showsDeleted ? `Deleted ${title.toLowerCase()}` : title}
-        label="Search by name or id"
-        columns={[
-          name,
-          ...(sources.length > 1 ? [kindColumn] : []),
-          ...(isOneCustody ? [] : [custody]),
-          ...columns,
-          ...times,
-        ]}
+        label={`Search by name${source.kind === ringKinds.managedKey ? ', id or tag' : ' or id'}`}
+        columns={[name, ...columns, ...times]}
         keyOf={({ id }) => id}
         nameOf={({ displayName }) => displayName}
-        textsOf={({ displayName, id, type = '', source }) => [displayName, id, type, nounOf(source.kind)]}
-        chips={chipsOf(sources)}
+        textsOf={textsOf}
+        chips={[...chips, deletedChip]}
         compare={(one, other) => other.createdAt.localeCompare(one.createdAt) || compareTexts(one.name, other.name)}
-        countOf={(count) => countedText(count, 'keyring')}
-        actions={showsDeleted ? deletedActions : liveActions}
-        lookUp={(typed, signal) => lookUp(sources, typed, signal)}
+        countOf={(count) => countedText(count, noun)}
+        actions={showsDeleted ? deletedActions : [rotation, deletion]}
+        lookUp={(typed, signal) => lookUp(source, typed, signal)}
         empty={showsDeleted ? <p>There are none to restore.</p> : empty}
       />
     </>
   );
 }
 
-/** The rings of all sources, as one list. */
-function useRings({ page, sources, keeper }: RingListProps, showsDeleted: boolean): List<Row> {
-  const [first, second] = sources;
-  const what = `${page} ${showsDeleted ? 'deleted' : 'live'}`;
-  const one = useWholeList(rowsOf(first, showsDeleted), keeper, `${what} 1`);
-  const other = useWholeList(rowsOf(second, showsDeleted), keeper, `${what} 2`);
-  const both = [one, other];
-  return {
-    items: both.flatMap(({ items }) => items),
-    is: both.find(({ is }) => is !== 'ready')?.is ?? 'ready',
-    error: one.error ?? other.error,
-    hasMore: one.hasMore || other.hasMore,
-    more: () => {
-      for (const list of both) if (list.hasMore || list.is === 'failed') list.more();
-    },
-    again: () => {
-      for (const list of both) list.again();
-    },
-  };
+function useRings({ page, source, keeper }: RingListProps, showsDeleted: boolean): List<Row> {
+  return useWholeList(rowsOf(source, showsDeleted), keeper, `${page} ${showsDeleted ? 'deleted' : 'live'}`);
 }
 
-function rowsOf(source: RingSource | undefined, showsDeleted: boolean): LoadPage<Row> {
-  if (!source) return async () => ({ data: [], pagination: { hasMore: false } });
+function rowsOf(source: RingSource, showsDeleted: boolean): LoadPage<Row> {
   const load = showsDeleted ? source.loadDeleted : source.load;
   return async (page, signal) => {
     const { data, pagination } = await load(page, signal);
@@ -100,8 +79,13 @@ function rowsOf(source: RingSource | undefined, showsDeleted: boolean): LoadPage
   };
 }
 
-async function lookUp(sources: readonly RingSource[], typed: string, signal: AbortSignal): Promise<Row> {
-  return Promise.any(sources.map(async (source) => ({ ...(await source.read(typed.toLowerCase(), signal)), source })));
+async function lookUp(source: RingSource, typed: string, signal: AbortSignal): Promise<Row> {
+  return { ...(await source.read(typed.toLowerCase(), signal)), source };
+}
+
+/** Texts that are searched; tags as one types them for the command, `team=payments`. */
+function textsOf({ displayName, id, type = '', tags = {} }: Row): readonly string[] {
+  return [displayName, id, type, ...Object.entries(tags).map(([tag, text]) => `${tag}=${text}`)];
 }
 
 function nameCell({ name, displayName, deletedAt, source }: Row): Child {
@@ -113,18 +97,8 @@ function nameCell({ name, displayName, deletedAt, source }: Row): Child {
   );
 }
 
-const kindColumn: Column<Row> = {
-  title: 'Kind',
-  cell: ({ source, type }) => (
-    <>
-      {consolePages[source.kind.page].title}
-      {type !== undefined && <span data-from="wide">, {type}</span>}
-    </>
-  ),
-  sort: ({ source, type = '' }) => `${source.kind.page} ${type}`,
-};
-
-const custody: Column<Row> = {
+/** Who can use a keyring's keys. */
+export const custodyColumn: Column<ListedRing> = {
   title: 'Custody',
   shownFrom: 'medium',
   cell: ({ custody = '' }) => custody,
@@ -180,51 +154,88 @@ function deletedColumns(isBusy: boolean, onRestore: (row: Row) => void): readonl
   ];
 }
 
-function chipsOf(sources: readonly RingSource[]): readonly Chip<Row>[] {
-  const kinds = sources.map(
-    ({ kind }): Chip<Row> => ({
-      id: kind.flags,
-      label: `${consolePages[kind.page].title}s`,
-      group: 'kind',
-      has: ({ source }) => source.kind === kind,
-    }),
-  );
-  const deleted: Chip<Row> = { id: 'deleted', label: 'Deleted', has: ({ deletedAt }) => deletedAt !== undefined };
-  const hybrid: readonly Chip<Row>[] = [
-    { id: 'hybrid', label: 'Hybrid', group: 'kem', has: ({ kem }) => kem === 'mlkem768-x25519' },
-    { id: 'x25519', label: 'X25519', group: 'kem', has: ({ kem }) => kem === 'x25519' },
-  ];
-  const wraps = sources.some(({ kind }) => kind.flags === 'keyring');
-  return [...(kinds.length > 1 ? kinds : []), ...(wraps ? hybrid : []), deleted];
+const deletedChip: Chip<Row> = { id: 'deleted', label: 'Deleted', has: ({ deletedAt }) => deletedAt !== undefined };
+
+export const kemChips: readonly Chip<ListedRing>[] = [
+  { id: 'hybrid', label: 'Hybrid', group: 'kem', has: ({ kem }) => kem === 'mlkem768-x25519' },
+  { id: 'x25519', label: 'X25519', group: 'kem', has: ({ kem }) => kem === 'x25519' },
+];
+
+function isManaged({ source }: Row): boolean {
+  return source.kind === ringKinds.managedKey;
 }
 
-const liveActions: readonly BulkAction<Row>[] = [
-  {
-    label: 'Rotate…',
-    title: (count) => `Rotate ${count}?`,
-    about: () => (
-      <p>Each gets a new key for what is encrypted from now on. What was encrypted before stays readable.</p>
-    ),
-    action: 'Rotate',
-    run: ({ name, source }) => source.rotate(name),
-    done: (count) => `Rotated ${count}.`,
-  },
-  {
-    label: 'Delete…',
-    kind: 'danger',
-    title: (count) => `Delete ${count}?`,
-    about: () => (
+const rotation: BulkAction<Row> = {
+  label: 'Rotate…',
+  title: (count) => `Rotate ${count}?`,
+  hindrance: ({ state = 'active' }) =>
+    state === 'active' || state === 'pre-active' ? undefined : `It is ${stateWords(state).label}.`,
+  about: (rows) => (
+    <p>
+      {rows.some(isManaged)
+        ? 'Each gets a new version for what is made from now on. What was made before can still be read and verified.'
+        : 'Each gets a new key for what is encrypted from now on. What was encrypted before stays readable.'}
+    </p>
+  ),
+  action: 'Rotate',
+  run: ({ name, source }) => source.rotate(name),
+  done: (count) => `Rotated ${count}.`,
+};
+
+const deletion: BulkAction<Row> = {
+  label: 'Delete…',
+  kind: 'danger',
+  title: (count) => `Delete ${count}?`,
+  hindrance: ({ deletionAllowed = true }) => (deletionAllowed ? undefined : deletionHindrance),
+  about: (rows) => (
+    <>
       <p>
-        After that, nobody can encrypt with these or decrypt what they encrypted. For 30 days you can restore them; then
-        their keys are gone for ever.
+        {rows.some(isManaged)
+          ? 'They do nothing from then on. '
+          : 'After that, nobody can encrypt with these or decrypt what they encrypted. '}
+        For 30 days you can restore them; then their keys are gone for ever.
       </p>
+      {rows.some(({ source }) => source.dependents) && <RowsUse key="use" rows={rows} />}
+    </>
+  ),
+  action: 'Delete',
+  run: ({ name, source }) => source.remove(name),
+  undo: ({ id, source }) => source.restore(id),
+  done: (count) => `Deleted ${count}.`,
+};
+
+/** Who still uses the keys, for each that is used. */
+function RowsUse({ rows }: { readonly rows: readonly Row[] }) {
+  const answer = useAnswer((signal) =>
+    Promise.all(
+      rows.map(async ({ name, displayName, source }) => ({
+        displayName,
+        dependents: (await source.dependents?.(name, signal)) ?? [],
+      })),
     ),
-    action: 'Delete',
-    run: ({ name, source }) => source.remove(name),
-    undo: ({ id, source }) => source.restore(id),
-    done: (count) => `Deleted ${count}.`,
-  },
-];
+  );
+  if (answer.is === 'loading') return <Loading key="loading" />;
+  if (answer.is === 'failed') return <Failed key="failed" error={answer.error} onRetry={answer.reload} />;
+  const used = answer.value.flatMap(({ displayName, dependents }) => {
+    const { length } = recentCallers(dependents, Date.now());
+    return length === 0 ? [] : [{ displayName, callers: length }];
+  });
+  if (used.length === 0) return <p key="unused">Nobody used them in the last 24 hours.</p>;
+  return (
+    <div key="used" data-note data-tone="warn">
+      <p>
+        <strong>Used in the last 24 hours</strong>, by callers that will be refused:
+      </p>
+      <ul data-failures>
+        {used.map(({ displayName, callers }, index) => (
+          <li key={index}>
+            <bdi>{displayName}</bdi>: {countedText(callers, 'caller')}
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
 
 const deletedActions: readonly BulkAction<Row>[] = [
   {
@@ -248,12 +259,11 @@ async function restoreRing({ id, source }: Pick<Row, 'id' | 'source'>, navigate:
 }
 
 /** Offers to restore a ring just deleted, if the address names one. */
-function JustDeleted({ query, sources, navigate }: Pick<RingListProps, 'query' | 'sources' | 'navigate'>) {
+function JustDeleted({ query, source, navigate }: Pick<RingListProps, 'query' | 'source' | 'navigate'>) {
   const id = query.get('deleted');
   const name = query.get('name');
   const { isBusy, error, start } = useAction(restoreRing);
-  const [source] = sources;
-  if (id === null || name === null || !source) return null;
+  if (id === null || name === null) return null;
   return (
     <div data-note data-tone="warn">
       <p>

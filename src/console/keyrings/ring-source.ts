@@ -1,5 +1,6 @@
-// RingSource is where rings of one kind come from, and what can be done with each: the same for keyrings and transit
-// rings, so that one list shows both.
+// RingSource is where rings of one kind come from, and what can be done with each: the same for keyrings and managed
+// keys, so that one kind of list shows either.
+import type { Dependent } from '../../api/managed-keys.ts';
 import type { Client } from '../../client/client.ts';
 import type { KeyState } from '../../model/key-states.ts';
 import type { KeyUse } from '../../model/key-types.ts';
@@ -16,12 +17,14 @@ export interface ListedRing extends RingTraits {
   readonly updatedAt: string;
   readonly deletedAt?: string;
   readonly restorableUntil?: string;
-  /** Present for managed keys only, like the four below. */
+  /** Present for managed keys only, like all below. */
   readonly type?: string;
   readonly derived?: boolean;
   readonly uses?: readonly KeyUse[];
   readonly state?: KeyState;
   readonly primaryVersion?: number | null;
+  readonly deletionAllowed?: boolean;
+  readonly tags?: Readonly<Record<string, unknown>>;
 }
 
 export interface RingSource {
@@ -32,6 +35,8 @@ export interface RingSource {
   readonly read: (name: string, signal: AbortSignal) => Promise<ListedRing>;
   readonly rotate: (name: string) => Promise<unknown>;
   readonly remove: (name: string) => Promise<unknown>;
+  /** Who used it; absent where that is not recorded. */
+  readonly dependents?: (name: string, signal: AbortSignal) => Promise<readonly Dependent[]>;
   readonly restore: (id: string) => Promise<{ readonly ring: ListedRing }>;
 }
 
@@ -54,7 +59,9 @@ export function managedKeySource(api: Client): RingSource {
     loadDeleted: (page, signal) => api.listManagedKeys({ deleted: true, ...page }, { signal }),
     read: async (key, signal) => (await api.getManagedKey({ key }, { signal })).key,
     rotate: (key) => api.rotateManagedKey({ key }),
-    remove: (key) => api.deleteManagedKey({ key }),
+    // Whoever confirms it has been shown who uses the keys.
+    remove: (key) => api.deleteManagedKey({ key, used: true }),
+    dependents: async (key, signal) => (await api.listManagedKeyDependents({ key }, { signal })).dependents,
     restore: async (id) => ({ ring: (await api.restoreManagedKey({ id })).key }),
   };
 }

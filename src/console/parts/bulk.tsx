@@ -14,6 +14,8 @@ export interface BulkAction<T> {
   readonly needs?: string;
   readonly kind?: 'danger';
   readonly title: (count: string) => string;
+  /** Why it cannot be done for an item, which is then named and left out. */
+  readonly hindrance?: (item: T) => string | undefined;
   /** Says what it means for these items. */
   readonly about: (items: readonly T[]) => Child;
   readonly fields?: Child;
@@ -69,7 +71,13 @@ type BulkDialogProps<T> = BulkBarProps<T> & { readonly action: BulkAction<T>; re
 function BulkDialog<T>(props: BulkDialogProps<T>) {
   const { items, nameOf, countOf, action, onChanged, onClear, onClose } = props;
   // The selection at the time it was opened, whatever the list shows in the meantime.
-  const chosen = useRef(items).current ?? items;
+  const selection = useRef(items).current ?? items;
+  const { hindrance = () => undefined } = action;
+  const chosen = selection.filter((item) => hindrance(item) === undefined);
+  const leftOut = selection.flatMap((item) => {
+    const text = hindrance(item);
+    return text === undefined ? [] : [{ name: nameOf(item), text }];
+  });
   const [failures, setFailures] = useState<readonly Failure[]>([]);
   const finish = (): void => {
     onClose();
@@ -103,14 +111,19 @@ function BulkDialog<T>(props: BulkDialogProps<T>) {
         <p>
           {chosen.length - failures.length} of {chosen.length} are done. These are not:
         </p>
-        <ul data-failures>
-          {failures.map(({ name, text }, index) => (
-            <li key={index}>
-              <bdi>{name}</bdi>: {text}
-            </li>
-          ))}
-        </ul>
+        <Failures of={failures} />
         <button type="button" data-kind="quiet" onClick={finish}>
+          Close
+        </button>
+      </Dialog>
+    );
+  }
+  if (chosen.length === 0) {
+    return (
+      <Dialog key="hindered" title={action.title(countOf(leftOut.length))} onClose={onClose}>
+        <p>This is not possible now:</p>
+        <Failures of={leftOut} />
+        <button type="button" data-kind="quiet" onClick={onClose}>
           Close
         </button>
       </Dialog>
@@ -128,8 +141,26 @@ function BulkDialog<T>(props: BulkDialogProps<T>) {
       fields={action.fields}
     >
       <Names names={chosen.map(nameOf)} />
+      {leftOut.length > 0 && (
+        <div key="left out" data-note data-tone="warn">
+          <p>{countOf(leftOut.length)} left out:</p>
+          <Failures of={leftOut} />
+        </div>
+      )}
       {action.about(chosen)}
     </Confirm>
+  );
+}
+
+function Failures({ of }: { readonly of: readonly Failure[] }) {
+  return (
+    <ul data-failures>
+      {of.map(({ name, text }, index) => (
+        <li key={index}>
+          <bdi>{name}</bdi>: {text}
+        </li>
+      ))}
+    </ul>
   );
 }
 
