@@ -125,7 +125,8 @@ export async function config(cli: CliOf<typeof key.config>): Promise<void> {
     const versions = oldest === 2 ? 'version 1' : `versions before ${oldest}`;
     await confirm(
       cli,
-      `makes the managed key ${name} refuse ${versions}: data that they protect cannot be read until it is lowered again`,
+      `makes the managed key ${name} refuse ${versions}: data that they protect cannot be read ` +
+        'until it is lowered again',
       { details: async () => lines },
     );
   }
