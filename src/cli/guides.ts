@@ -141,17 +141,23 @@ function rowLines(head: readonly string[], row: readonly string[], room: number,
 function unmarked(text: string, targetName: TargetName): string {
   const kept: string[] = [];
   const keep = (code: string): string => `\0${kept.push(code) - 1}\0`;
-  return text
-    .replace(/`[^`]+`/g, keep)
-    .replace(/!\[[^\]]*\]\([^)]*\)/g, '')
-    .replace(/\[([^\]]+)\]\(([^)\s]+)\)/g, (_, shown: string, target: string) => {
-      const name = targetName(target);
-      if (name === undefined || name === shown) return shown;
-      return isNameOf(shown, target) ? name : `${shown} (${name})`;
-    })
-    .replace(/\*\*([^*]+)\*\*/g, '$1')
-    .replace(/(?<![\w*])\*([^*\s](?:[^*]*[^*\s])?)\*(?![\w*])/g, '$1')
-    .replace(/\0(\d+)\0/g, (_, number: string) => kept[Number(number)] ?? '');
+  return (
+    text
+      .replace(/`[^`]+`/g, keep)
+      .replace(/!\[[^\]]*\]\([^)]*\)/g, '')
+      // Nothing here shows such a page.
+      .replace(/\s\(\[([^\]]+)\]\(([^)\s]+)\)\)/g, (whole, shown: string, target: string) =>
+        targetName(target) === undefined && isNameOf(shown, target) ? '' : whole,
+      )
+      .replace(/\[([^\]]+)\]\(([^)\s]+)\)/g, (_, shown: string, target: string) => {
+        const name = targetName(target);
+        if (name === undefined || name === shown) return shown;
+        return isNameOf(shown, target) ? name : `${shown} (${name})`;
+      })
+      .replace(/\*\*([^*]+)\*\*/g, '$1')
+      .replace(/(?<![\w*])\*([^*\s](?:[^*]*[^*\s])?)\*(?![\w*])/g, '$1')
+      .replace(/\0(\d+)\0/g, (_, number: string) => kept[Number(number)] ?? '')
+  );
 }
 
 /** Whether a link shows nothing but its target. */

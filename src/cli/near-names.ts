@@ -5,6 +5,7 @@ import { KmsError } from '../errors.ts';
 import { nearest } from '../model/nearest.ts';
 import type { Cli } from './command.ts';
 import type { NameKind } from './grammar/declaration.ts';
+import { say } from './io.ts';
 
 /** Kinds whose names people mistype, in words. */
 const nouns: Readonly<Partial<Record<NameKind, string>>> = {
@@ -45,12 +46,8 @@ export async function withNearName(cli: Cli, client: Client, error: unknown, ten
   return error;
 }
 
-/**
- * The error that there is no such keyring; undefined if there is, or if the caller may not see it. Nothing is asked for
- * a program, which leaves no record.
- */
-export async function withoutRing(cli: Cli, client: Client, ringname: string): Promise<KmsError | undefined> {
-  if (!cli.io.stderr.isTTY) return undefined;
+/** The error that there is no such keyring; undefined if there is, or if the caller may not see it. */
+export async function withoutRing(client: Client, ringname: string): Promise<KmsError | undefined> {
   const problem: unknown = await client.getKeyring({ ringname }).catch((error) => error);
   if (!(problem instanceof KmsError) || problem.code !== 'not-found') return undefined;
   return new KmsError('not-found', `there is no keyring ${ringname}`, { cause: problem });
@@ -81,6 +78,31 @@ async function nearKey(client: Client, typed: string): Promise<string | undefine
     typed,
     data.map(({ keyid }) => keyid),
   );
+}
+
+/** Number of names from which on a list of them may not be whole. */
+const mostKnown = 500;
+
+/**
+ * Warns about flags on keyrings and managed keys that are not there. They count once there is one of that name, so they
+ * are no error. A program gets no warning, and leaves no record of a listing.
+ */
+export async function warnOfUnknownRings(cli: Cli, client: Client, flags: Readonly<Record<string, unknown>>) {
+  const named = Object.keys(flags).map((flag) => /^(keyring|key)\.(.+)\.[^.]+$/i.exec(flag));
+  if (!cli.io.stderr.isTTY || !named.some((each) => each)) return;
+  const names = await client.getNames().catch(() => undefined);
+  const warned = new Set<string>();
+  for (const [, resource = '', ring = ''] of named.filter((each) => each !== null)) {
+    const isKey = resource.toLowerCase() === 'key';
+    const known = (isKey ? names?.managedKeys : names?.keyrings)?.map(({ name }) => name);
+    if (ring === '*' || !known || known.length >= mostKnown || isAmong(known, ring)) continue;
+    const near = nearest(ring, known);
+    warned.add(
+      `warning: there is no ${isKey ? 'managed key' : 'keyring'} ${ring} yet: its flags count once there is one` +
+        `${near === undefined ? '' : `; did you mean ${near}?`}`,
+    );
+  }
+  for (const line of warned) await say(cli.io, line);
 }
 
 function isAmong(names: readonly string[], name: string): boolean {

@@ -411,9 +411,9 @@ export async function keepAndShow(
 }
 
 /** Validated before the name becomes part of a path. */
-export function checkedRingName(ring: string): string {
+export function checkedRingName(ring: string, noun: 'ring' | 'managed key' = 'ring'): string {
   if (isRingName(ring)) return ring;
-  throw new KmsError('invalid', `"${ring}" cannot name a ring`, {
+  throw new KmsError('invalid', `"${ring}" cannot name a ${noun}`, {
     hint: 'a name has 1 to 128 letters, digits, dots, dashes and underscores, and begins with a letter or digit',
   });
 }

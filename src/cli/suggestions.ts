@@ -30,11 +30,13 @@ const optionWords: Readonly<Record<string, string>> = {
   '--data-dir': '--data',
 };
 
-/** The option of this command that an option of another program stands for. */
+/** The option of this command that an option of another program stands for, or the only one that begins so. */
 export function optionMeant(command: Grammar, typed: string): string | undefined {
+  const known = [command, command.root].flatMap(({ options }) => options.flatMap(({ long }) => long ?? []));
   const meant = optionWords[typed];
-  const isKnown = [command, command.root].some(({ options }) => options.some(({ long }) => long === meant));
-  return isKnown ? meant : undefined;
+  if (meant !== undefined) return known.includes(meant) ? meant : undefined;
+  const longer = /^--[a-z]{2}/.test(typed) ? known.filter((long) => long.startsWith(`${typed}-`)) : [];
+  return new Set(longer).size === 1 ? longer[0] : undefined;
 }
 
 /** Commands under names that they had before, or have in other programs. */

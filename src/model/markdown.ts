@@ -11,7 +11,8 @@ export type Block =
 /** Text with line feeds, or blocks. */
 export type ListItem = string | readonly Block[];
 
-const item = /^( *)([-*]|\d+\.) +/;
+/** No number of four digits: a sentence may end with a mode such as 0700 at the beginning of a line. */
+const item = /^( *)([-*]|\d{1,3}\.) +/;
 const indented = /^(?: {4}|\t)/;
 
 export function blocksOf(lines: readonly string[]): readonly Block[] {

@@ -527,3 +527,26 @@ test('the secret of a new API key can go into a file that only its user can read
     'all of the answer but the secret',
   );
 });
+
+test('at a terminal a flag on a keyring or managed key that is not there is warned about', async () => {
+  await using d = await desk();
+  for (const line of ['init', 'keyring create payroll', 'key create unseal']) assert.equal((await d.kms(line)).code, 0);
+  const tty = { stderr: true };
+  const made = await d.kms(
+    'apikey create --account admin --flag keyring.payrol.encrypt --flag key.unsael.encrypt --flag key.*.decrypt ' +
+      '--flag keyring.payroll.decrypt --flag keyring.faraway.read',
+    { tty },
+  );
+  assert.equal(made.code, 0);
+  const yet = 'yet: its flags count once there is one';
+  assert.deepEqual(made.stderr.match(/^kms: warning: .*/gm), [
+    `kms: warning: there is no keyring payrol ${yet}; did you mean payroll?`,
+    `kms: warning: there is no managed key unsael ${yet}; did you mean unseal?`,
+    `kms: warning: there is no keyring faraway ${yet}`,
+  ]);
+  const user = await d.kms('user create ada --email a@x.example --first-name A --last-name B --flag key.unsael.read', {
+    tty,
+  });
+  assert.match(user.stderr, /there is no managed key unsael yet/);
+  assert.doesNotMatch((await d.kms('apikey create --account admin --flag key.unsael.read')).stderr, /warning/);
+});

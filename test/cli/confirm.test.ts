@@ -249,3 +249,16 @@ test('the deletion of a tenant says what goes with it, and first whether there i
   );
   assert.match(await asked('third'), /^kms: there is no [^\n]+\n$/);
 });
+
+test('the question about an account says that a key that may do everything is among its keys', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  const asked = async () => (await d.kms('account delete admin', { tty, stdin: typed('n\n') })).stderr.split('\n')[0];
+  await d.json('apikey create --account admin --flag keyring.list --json');
+  assert.equal(
+    await asked(),
+    'admin has 2 API keys, all of them active, never used; among them is root, which may do everything.',
+  );
+  await d.json('apikey create --account admin --name two --flag * --json');
+  assert.match((await asked()) ?? '', /; among them are 2 that may do everything, such as (root|two)\.$/);
+});

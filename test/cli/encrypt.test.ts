@@ -171,7 +171,6 @@ test('what cannot be encrypted leaves nothing behind and says why in one line', 
   );
   await writeFile(d.path('in'), 'hi');
   const before = await readdir(d.dir);
-  const ringKey = d.path('config/kms/rings');
   for (const [line, code, message] of [
     [
       'encrypt --ring payroll -o out missing',
@@ -199,11 +198,7 @@ test('what cannot be encrypted leaves nothing behind and says why in one line', 
       1,
       `${d.path('dir')} exists already and is not overwritten; name another file or move that one away`,
     ],
-    [
-      'encrypt --ring other -o out in',
-      1,
-      `cannot read the private key from ${ringKey}/other.key: there is no such file or directory; name the file that has the private key of other with --private-key FILE, or add --recipient to encrypt without a private key`,
-    ],
+    ['encrypt --ring other -o out in', 1, 'there is no keyring other; check the name or id'],
     [
       'encrypt --ring ../x -o out in',
       1,

@@ -73,6 +73,13 @@ test('Markdown becomes plain lines', () => {
   ]);
 });
 
+test('a number of four digits begins no list, and a page that nothing here shows is left out', () => {
+  const text = ['In a directory of mode', '0700. One that others can open is refused ([building.md](building.md#a)).'];
+  assert.deepEqual(plainText(text.join('\n'), 100), [
+    'In a directory of mode 0700. One that others can open is refused.',
+  ]);
+});
+
 test('code keeps its lines, fenced or indented, in a list too', () => {
   const text = [
     'Type:',

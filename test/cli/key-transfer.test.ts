@@ -64,7 +64,7 @@ test('a new version keeps to what the key has, and a name that is taken is no ne
   await run(d, 'key import unseal --from key.bin --type aes256-gcm --allow-plaintext-format vault');
   assert.match(await run(d, 'key import unseal --from key.bin --new-version'), /^latest version +2$/m);
   for (const [line, code, said] of [
-    ['--from key.bin --type aes256-gcm', 1, /^kms: there is a managed key of this name: import a new version of it/],
+    ['--from key.bin --type aes256-gcm', 1, /^kms: there is already a managed key unseal; .* add --new-version\n$/],
     ['--from key.bin', 2, /^kms: --type is missing; /],
     ['--type aes256-gcm', 2, /^kms: --from is missing; /],
     ['--from key.bin --public-key key.bin --type ed25519', 2, /^kms: --from and --public-key exclude each other; /],
@@ -127,6 +127,12 @@ test('export: wrapped to a key of RSA, never on a terminal, and only where the k
   await run(d, 'key config unseal --exportable false');
   const kept = await d.kms('key export unseal --plaintext -o other');
   assert.equal(kept.code, 1);
+  const noOption = await d.kms('key export unseal');
+  assert.equal(noOption.code, 1);
+  assert.match(
+    noOption.stderr,
+    /^kms: the managed key unseal may not leave the appliance; only a key that was made or /,
+  );
   await assert.rejects(stat(d.path('other')), 'nothing is left of what failed');
 });
 

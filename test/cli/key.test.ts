@@ -32,7 +32,7 @@ test('managed keys: make, encrypt, rotate, decrypt, configure, delete and restor
   assert.deepEqual([opened.code, opened.stdout], [0, 'hello\n']);
   const wrong = await d.kms('key decrypt unseal', { stdin: made.stdout });
   assert.deepEqual([wrong.code, wrong.stdout], [1, '']);
-  assert.match(wrong.stderr, /^kms: cipher: message authentication failed/);
+  assert.match(wrong.stderr, /^kms: the message does not open; it was altered, or .* another --associated-data /);
   const large = await d.kms('key encrypt unseal', { stdin: 'x'.repeat(600_000) });
   assert.equal(large.code, 1);
   assert.match(large.stderr, /over the limit of 524288 bytes/);
@@ -88,6 +88,8 @@ test('a key is made as asked, and its configuration changed', async () => {
     ['key create x --type aes', /--type: expected aes128-gcm, .* or secret, got "aes"; see/],
     ['key create x --use dance', /--use: expected encrypt, .* or export, got "dance"; see/],
     ['key create x --tag team', /--tag: expected NAME=VALUE, got "team"; see/],
+    ['key create x --tag team=pay --tag team=ops', /--tag: expected each name once, got "team" twice; see/],
+    ['key config release --min-decrypt 2', /unknown option .*--min-decrypt-version/],
     ['key delete release --days 6', /--days: expected at least 7, got 6; see/],
     ['key enable release --version 0', /--version: expected at least 1, got 0; see/],
   ] as const) {
@@ -291,4 +293,54 @@ test('MACs and data keys', async () => {
   assert.match(wrapped.stdout, /^vault:v1:\S+\n$/);
   assert.equal((await d.kms('key decrypt unseal --associated-data a', { stdin: wrapped.stdout })).bytes.length, 32);
   assert.match((await d.kms('key datakey unseal')).stdout, /^data key +\S{44}\nencrypted +vault:v1:\S+\n$/);
+});
+
+test("problems in Vault's words on the wire name the options of the command line", async () => {
+  await using d = await withKey('key create unseal', 'key create each --derived', 'key create hook --type hmac-sha256');
+  const { stdout } = await d.kms('key encrypt unseal', { stdin: 'x' });
+  for (const [line, said, stdin = 'x'] of [
+    ['key encrypt each', 'the key needs a context, .*; give --context TEXT; decrypting takes the same as encrypting'],
+    ['key datakey each', 'the key needs a context, .*; give --context TEXT; .*'],
+    ['key encrypt unseal --context a', 'this key takes no context; bind the message with --associated-data instead'],
+    ['key decrypt unseal --associated-data b', 'the message does not open; it was altered, or .*', stdout],
+    ['key decrypt unseal', 'expected an encrypted message, .*; give the whole text that `kms key encrypt` printed'],
+    ['key verify hook --mac x', 'expected a MAC, .*; give the whole text that `kms key mac` printed'],
+  ] as const) {
+    const { code, stderr } = await d.kms(line, { stdin });
+    assert.equal(code, 1, line);
+    assert.match(stderr, new RegExp(`^kms: ${said}\\n$`), line);
+  }
+});
+
+test('key show says what versions do in the words of the type', async () => {
+  await using d = await withKey(
+    'key create unseal --rotate-after 90d',
+    'key create ed --type ed25519',
+    'key create hook --type hmac-sha256',
+    'key create token --type secret',
+  );
+  for (const [name, ...lines] of [
+    ['unseal', 'decrypts from +version 1', 'encrypts with +any version', 'rotates +once a version is 90d old'],
+    ['ed', 'verifies from +version 1', 'signs with +any version', 'rotates +never by itself'],
+    ['hook', 'verifies from +version 1', 'makes MACs with +any version'],
+    ['token', 'works from +version 1'],
+  ]) {
+    const { stdout } = await d.kms(`key show ${name}`);
+    for (const line of lines) assert.match(stdout, new RegExp(`^${line}$`, 'm'));
+    if (name !== 'unseal') assert.doesNotMatch(stdout, /crypts/);
+  }
+});
+
+test('a deleted key is restored by the end of its id, if only one fits', async () => {
+  await using d = await withKey('key create unseal --deletion-allowed');
+  const { key } = await d.json<{ key: { id: string } }>('key show unseal --json');
+  await d.kms('key delete unseal --yes');
+  const none = await d.kms('key restore mkey_…zzzzzz');
+  assert.equal(none.code, 1);
+  assert.match((await d.kms(`key restore mkey_…${key.id.slice(-6)}`)).stdout, /^name +unseal$/m);
+});
+
+test('a name that a managed key cannot have is not called one of a ring', async () => {
+  await using d = await withKey();
+  assert.match((await d.kms('key create bad/name')).stderr, /^kms: "bad\/name" cannot name a managed key; /);
 });

@@ -121,6 +121,16 @@ test('whoever deletes a user is told first which API keys end with the user, and
   assert.equal((await d.kms(`user delete ${grace?.id} --id --yes`)).code, 0);
   assert.equal(await isActive(nightly), false);
 
+  const boss = await d.json<{ user: User }>(`user create boss ${ada} --flag * --json`);
+  await person('other');
+  const last = 'boss is the only user who may do everything.';
+  assert.ok((await ask('user delete boss', 'n\n')).stderr.includes(`\n${last}\nThis deletes `));
+  assert.ok((await ask(`user delete ${boss.user.id} --id`, 'n\n')).stderr.includes(`\n${last}\n`));
+  assert.doesNotMatch((await ask('user delete other', 'n\n')).stderr, /only user/);
+  await d.kms('user update other --flag *');
+  assert.doesNotMatch((await ask('user delete boss', 'n\n')).stderr, /only user/);
+  for (const name of ['boss', 'other']) assert.equal((await d.kms(`user delete ${name} --yes`)).code, 0);
+
   // A long list is shortened.
   await person('many');
   for (let i = 0; i < 22; i++) await keyOf(`key ${i}`, 'many');

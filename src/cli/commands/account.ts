@@ -85,15 +85,26 @@ export async function remove(cli: CliOf<typeof account.remove>): Promise<void> {
 /** The API keys that go with the account, in words. */
 async function keysOf(client: Client, id: string): Promise<string> {
   let [count, active, lastUsedAt] = [0, 0, 0];
+  const mighty: string[] = [];
   for await (const key of items(client.listAccountApiKeys, { accountId: id, ...uidQuery(id), limit: 1000 })) {
     count++;
     if (key.active && !(key.expiresAt !== null && key.expiresAt <= Date.now())) active++;
+    if (key.active && key.flags['*'] === true) mighty.push(key.name || key.keyid);
     lastUsedAt = Math.max(lastUsedAt, key.lastUsedAt ?? 0);
   }
   if (count === 0) return 'no API keys';
   const used = lastUsedAt === 0 ? 'never used' : `last used ${agoText(lastUsedAt)}`;
-  if (count === 1) return `1 API key, which is ${active === 1 ? 'active' : 'not active'}, ${used}`;
-  return `${count} API keys, ${active === count ? 'all' : active === 0 ? 'none' : active} of them active, ${used}`;
+  const [first] = mighty;
+  if (count === 1) {
+    const everything = first === undefined ? '' : '; it may do everything';
+    return `1 API key, which is ${active === 1 ? 'active' : 'not active'}, ${used}${everything}`;
+  }
+  const everything =
+    mighty.length > 1
+      ? `; among them are ${mighty.length} that may do everything, such as ${first}`
+      : `; among them is ${first}, which may do everything`;
+  const how = active === count ? 'all' : active === 0 ? 'none' : active;
+  return `${count} API keys, ${how} of them active, ${used}${first === undefined ? '' : everything}`;
 }
 
 /** Whether the text has the form of an account's id. */

@@ -13,6 +13,7 @@ import type { apikey } from '../grammar/apikey.ts';
 import type { Values } from '../grammar/declaration.ts';
 import type { keyed } from '../grammar/option-sets.ts';
 import { say } from '../io.ts';
+import { warnOfUnknownRings } from '../near-names.ts';
 import { type Pair, printJson, printLine, printList, printThing, showOnce } from '../output.ts';
 import { readSecret } from '../secrets.ts';
 import type { Column } from '../table.ts';
@@ -51,6 +52,7 @@ export async function create(cli: CliOf<typeof apikey.create>): Promise<void> {
         `kms apikey revoke ${key.keyid}`,
       );
     }
+    await warnOfUnknownRings(cli, client, input.flags ?? {});
     if (granted(key) === '') {
       await say(
         cli.io,
@@ -133,6 +135,7 @@ export async function update(cli: CliOf<typeof apikey.update>): Promise<void> {
     const apikeyid = await keyIdOf(client, cli.get('<KEYID>'));
     const key = await client.updateApiKey(given({ apikeyid, op, ...changes, references, owner }));
     await printThing(cli, key, apiKeyPairs(key));
+    if (op !== 'delete') await warnOfUnknownRings(cli, client, changes.flags ?? {});
   });
 }
 

@@ -82,7 +82,7 @@ async function withPrivateKey(cli: EncryptCli, ringname: string, asset: Asset): 
     const privateKey =
       named ??
       (await keptRingKey(cli, appliance, ringname).catch(async (error) => {
-        throw (await withoutRing(cli, client, ringname)) ?? withoutKey(error);
+        throw (await withoutRing(client, ringname)) ?? withoutKey(error);
       }));
     const answer = await client.encrypt(given({ ringname, asset }));
     return { key: await unwrapRingKey({ privateKey, key: answer.key }), header: answer.header, answers: [answer] };

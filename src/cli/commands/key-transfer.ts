@@ -2,7 +2,9 @@
 // wrapping key; on this machine it goes in as it is. No key is ever printed to a terminal.
 import type { Client, InputOf } from '../../client/client.ts';
 import { exportedPem, publicKeyText, wrapForImport } from '../../client/key-transfer.ts';
+import { KmsError } from '../../errors.ts';
 import { type CliOf, given } from '../command.ts';
+import { detailsFrom } from '../confirm.ts';
 import { type Connection, withClient } from '../connect.ts';
 import { readSmallFile } from '../files.ts';
 import type { keyTransfer } from '../grammar/key-use.ts';
@@ -18,7 +20,7 @@ type ImportCli = CliOf<typeof keyTransfer.importKey>;
 
 export async function importKey(cli: ImportCli): Promise<void> {
   const isNewVersion = cli.get('--new-version');
-  const key = isNewVersion ? cli.get('<NAME>') : checkedRingName(cli.get('<NAME>'));
+  const key = isNewVersion ? cli.get('<NAME>') : checkedRingName(cli.get('<NAME>'), 'managed key');
   checkSource(cli);
   const source = await sourceOf(cli);
   const input = given({
@@ -30,12 +32,25 @@ export async function importKey(cli: ImportCli): Promise<void> {
   });
   try {
     await withClient(cli, async (client, { way }) => {
-      const answer = await client.importManagedKey({ ...input, ...(await sent(client, way, source)) });
+      const answer = await client
+        .importManagedKey({ ...input, ...(await sent(client, way, source)) })
+        .catch((error) => {
+          throw withNewVersion(error, key);
+        });
       await printThing(cli, answer, keyPairs(answer.key));
     });
   } finally {
     if ('key' in source) source.key.fill(0);
   }
+}
+
+/** The error that there is a key of that name, with the option that gives it a new version. */
+function withNewVersion(error: unknown, key: string): unknown {
+  if (!(error instanceof KmsError) || !error.message.startsWith('there is a managed key of this name')) return error;
+  return new KmsError(error.code, `there is already a managed key ${key}`, {
+    hint: 'to import a new version of it, add --new-version',
+    cause: error,
+  });
 }
 
 function checkSource(cli: ImportCli): void {
@@ -112,8 +127,20 @@ async function targetOf(cli: ExportCli): Promise<Target> {
   const isPlain = cli.get('--plaintext');
   if (path !== undefined && isPlain) throw cli.wrong('--to-public-key and --plaintext exclude each other');
   if (isPlain) return { plaintext: true };
+  if (path === undefined) await mustBeExportable(cli);
   if (path === undefined) throw cli.wrong('expected --to-public-key FILE to wrap the key to, or --plaintext');
   return { publicKey: publicKeyText(await readSmallFile(path, 'the public key')) };
+}
+
+/** Throws `conflict` if no option would help. */
+async function mustBeExportable(cli: ExportCli): Promise<void> {
+  await detailsFrom(cli, async (client) => {
+    const { key } = await client.getManagedKey({ key: cli.get('<NAME>') });
+    if (key.exportable) return [];
+    throw new KmsError('conflict', `the managed key ${key.displayName} may not leave the appliance`, {
+      hint: 'only a key that was made or imported with --exportable may',
+    });
+  });
 }
 
 const wrappingText = (wrapping: Exported['wrapping']): string =>

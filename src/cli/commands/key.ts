@@ -1,6 +1,7 @@
 // Commands for the life of managed keys, whose keys the appliance holds: from creation to deletion.
 import type { ManagedKey } from '../../api/managed-keys.ts';
 import type { Client } from '../../client/client.ts';
+import { items } from '../../client/pages.ts';
 import { KmsError } from '../../errors.ts';
 import { ageText } from '../../model/ages.ts';
 import type { KeyState } from '../../model/key-states.ts';
@@ -18,7 +19,7 @@ import type { Column } from '../table.ts';
 import { visible } from '../text.ts';
 
 export async function create(cli: CliOf<typeof key.create>): Promise<void> {
-  const name = checkedRingName(cli.get('<NAME>'));
+  const name = checkedRingName(cli.get('<NAME>'), 'managed key');
   const aliases = cli.get('--alias');
   const input = given({
     name,
@@ -124,7 +125,8 @@ export async function config(cli: CliOf<typeof key.config>): Promise<void> {
     const versions = oldest === 2 ? 'version 1' : `versions before ${oldest}`;
     await confirm(
       cli,
-      `makes the managed key ${name} refuse ${versions}: data that they protect cannot be read until it is lowered again`,
+      `makes the managed key ${name} refuse ${versions}: data that they protect cannot be read ` +
+        'until it is lowered again',
       { details: async () => lines },
     );
   }
@@ -269,8 +271,31 @@ function alsoCalled(name: string, key: ManagedKey): readonly string[] {
 
 export async function restore(cli: CliOf<typeof key.restore>): Promise<void> {
   await withClient(cli, async (client) => {
-    const answer = await client.restoreManagedKey({ id: cli.get('<ID>') });
+    const answer = await client.restoreManagedKey({ id: await deletedIdOf(client, cli.get('<ID>')) });
     await printThing(cli, answer, keyPairs(answer.key));
+  });
+}
+
+/** Letters of an id that a list on a terminal shows. */
+const shownEnding = 6;
+
+/** The id of the deleted key that is named by its id, or by the end of it as lists show it. */
+async function deletedIdOf(client: Client, typed: string): Promise<string> {
+  const ending = typed.replace(/^(mkey_)?(…|\.\.\.)?/, '');
+  if (/^mkey_[0-9a-hjkmnp-tv-z]{26}$/.test(typed) || ending.length < shownEnding) return typed;
+  const meant: string[] = [];
+  try {
+    for await (const { id } of items(client.listManagedKeys, { deleted: true, limit: 1000 })) {
+      if (id.endsWith(ending)) meant.push(id);
+    }
+  } catch (error) {
+    if (error instanceof KmsError && error.code === 'forbidden') return typed;
+    throw error;
+  }
+  const [only = typed, ...others] = meant;
+  if (others.length === 0) return only;
+  throw new KmsError('refused', `${meant.length} deleted managed keys have ids that end so`, {
+    hint: `give the id of one: ${meant.slice(0, 5).join(', ')}`,
   });
 }
 
@@ -288,9 +313,11 @@ export function keyPairs(key: ManagedKey): readonly Pair[] {
     ['origin', key.origin],
     ['latest version', key.latestVersion === 0 ? 'none yet' : key.latestVersion],
     ['primary version', key.primaryVersion ?? 'none'],
-    ['decrypts from', `version ${key.minDecryptVersion}`],
-    ['encrypts with', key.minEncryptVersion === 0 ? 'any' : `version ${key.minEncryptVersion} and later`],
-    ['age of a version', key.rotateAfter === null ? 'any' : ageText(key.rotateAfter * 1000)],
+    ...versionPairs(key),
+    [
+      'rotates',
+      key.rotateAfter === null ? 'never by itself' : `once a version is ${ageText(key.rotateAfter * 1000)} old`,
+    ],
     ['may be exported', key.exportable ? 'yes' : 'no'],
     ['may be deleted', key.deletionAllowed ? 'yes' : 'no'],
     ['opens messages of', key.allowPlaintextFormat === 'vault' ? 'Vault and OpenBao, too' : undefined],
@@ -300,6 +327,24 @@ export function keyPairs(key: ManagedKey): readonly Pair[] {
     ['active until', key.deactivateAt === null ? undefined : timestamp(key.deactivateAt)],
     ['created', key.createdAt],
     ['updated', key.updatedAt],
+  ];
+}
+
+/** Oldest versions that work, in the words of what the key does. */
+function versionPairs({ uses, minDecryptVersion, minEncryptVersion }: ManagedKey): readonly Pair[] {
+  const does = (...any: readonly string[]): boolean => uses.some((use) => any.includes(use));
+  const oldest = `version ${minDecryptVersion}`;
+  const from = minEncryptVersion === 0 ? 'any version' : `version ${minEncryptVersion} and later`;
+  if (does('encrypt', 'decrypt')) {
+    return [
+      ['decrypts from', oldest],
+      ['encrypts with', from],
+    ];
+  }
+  if (!does('sign', 'verify', 'mac')) return [['works from', oldest]];
+  return [
+    ['verifies from', oldest],
+    [does('mac') ? 'makes MACs with' : 'signs with', from],
   ];
 }
 

@@ -10,6 +10,7 @@ import { confirm, detailsFrom } from '../confirm.ts';
 import { localUrl, withClient, withLocal } from '../connect.ts';
 import type { newUser, user } from '../grammar/user.ts';
 import { say } from '../io.ts';
+import { warnOfUnknownRings } from '../near-names.ts';
 import { type Pair, printJson, printLine, printList, printThing, showOnce } from '../output.ts';
 import { type Column, table } from '../table.ts';
 import { apiKeyColumns, flagsOf, timeText } from './apikey.ts';
@@ -23,6 +24,7 @@ export async function create(cli: CliOf<typeof user.create>): Promise<void> {
     const link = `make a link to set another: kms user reset-link ${username}`;
     await showOnce(shown, `the user ${username} was made, but the password is lost`, link);
     await say(cli.io, 'the password is shown this once');
+    await warnOfUnknownRings(cli, client, fields.flags ?? {});
   });
 }
 
@@ -37,6 +39,7 @@ export async function invite(cli: CliOf<typeof user.invite>): Promise<void> {
       `delete the user and make it again: kms user delete ${username}`,
     );
     await sayOfLink(cli, loginUrl, 'the link works once: hand it to that person alone');
+    await warnOfUnknownRings(cli, client, fields.flags ?? {});
   });
 }
 
@@ -73,6 +76,7 @@ export async function update(cli: CliOf<typeof user.update>): Promise<void> {
   await withClient(cli, async (client) => {
     const user = await client.updateUser({ username: cli.get('<USERNAME>'), ...changes });
     await printThing(cli, user, userPairs(user));
+    await warnOfUnknownRings(cli, client, flags ?? {});
   });
 }
 
@@ -119,13 +123,19 @@ async function keyLines(cli: CliOf<typeof user.remove>, heir: string | undefined
   return [title, ...rows, ...(keys.length > mostShown ? ['and others'] : [])];
 }
 
-/** A warning before the last user goes. */
+/** A warning before the last user goes, or the last who may do everything. */
 async function onlyUserLines(cli: CliOf<typeof user.remove>): Promise<readonly string[]> {
   return detailsFrom(cli, async (client) => {
-    const { data, pagination } = await client.listUsers({ limit: 2 });
-    const [only] = data;
-    if (!only || data.length > 1 || pagination.hasMore) return [];
-    return [`${only.username} is the only user: a new first one needs the link of \`kms user set-up-link\`.`];
+    const { id, username, flags } = await named(cli, client);
+    let others = 0;
+    for await (const user of items(client.listUsers, { limit: 1000 })) {
+      if (user.id === id) continue;
+      others++;
+      if (flags['*'] !== true || (user.flags['*'] === true && user.state === 'active')) return [];
+    }
+    if (others === 0)
+      return [`${username} is the only user: a new first one needs the link of \`kms user set-up-link\`.`];
+    return [`${username} is the only user who may do everything.`];
   });
 }
 

@@ -198,13 +198,15 @@ export function assignments(placeholder: string, about: string): Kind<Readonly<R
       const texts = textsOf(given);
       if (texts.length === 0) return undefined;
       if (texts.join() === 'none') return {};
-      return Object.fromEntries(
-        texts.map((each) => {
-          const at = each.indexOf('=');
-          if (at > 0) return [each.slice(0, at), each.slice(at + 1)];
-          throw wrong(place, `expected ${placeholder}, got "${each}"`);
-        }),
-      );
+      const values = new Map<string, string>();
+      for (const each of texts) {
+        const at = each.indexOf('=');
+        if (at <= 0) throw wrong(place, `expected ${placeholder}, got "${each}"`);
+        const name = each.slice(0, at);
+        if (values.has(name)) throw wrong(place, `expected each name once, got "${name}" twice`);
+        values.set(name, each.slice(at + 1));
+      }
+      return Object.fromEntries(values);
     },
   };
 }
