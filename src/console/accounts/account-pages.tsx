@@ -182,7 +182,7 @@ export function AccountPage({ api, navigate, params }: PageProps) {
 /** Keys that are counted; an account with more has too many to tell of. */
 const mostCounted = 500;
 
-/** The API keys that are deleted with an account: how many, when they were last used, and whether one may do everything. */
+/** Counts the API keys that are deleted with an account, with their last use and those that may do everything. */
 function KeysThatEnd({ api, id }: { readonly api: Client; readonly id: string }) {
   const answer = useAnswer((signal) => api.listAccountApiKeys({ accountId: id, limit: mostCounted }, { signal }));
   if (answer.is === 'loading') return <Loading key="loading" />;
