@@ -175,14 +175,6 @@ test('who is logged in is left out of what is done to users; the last one who ma
   assert.deepEqual(troubles, []);
 });
 
-test('a key that may do everything is told before it is disabled', async () => {
-  const { page, troubles } = await visitAs(appliance, 'ada', '/console/apikeys?q=root');
-  await page.getByRole('link', { name: 'root', exact: true }).click();
-  await page.getByRole('button', { name: 'Disable…' }).click();
-  await page.getByRole('dialog').getByText('It may do everything.').waitFor();
-  assert.deepEqual(troubles, []);
-});
-
 test('the palette rotates, disables and changes colours; ? shows the keys', async () => {
   const { page, troubles } = await visitAs(appliance, 'ada', '/console/about');
   await page.getByRole('heading', { name: 'About', level: 1 }).waitFor();
