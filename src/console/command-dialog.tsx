@@ -101,7 +101,7 @@ function Seal({ stream, onClose }: CommandDialogProps) {
     >
       <p>
         Everything stops at once, for all tenants: no program can encrypt or decrypt, and nobody can log in, until
-        someone with a key to the seal unseals it.
+        someone unseals it, for example with the key file.
       </p>
     </Confirm>
   );

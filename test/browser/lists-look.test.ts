@@ -13,6 +13,13 @@ const { data: accounts } = (await call('GET', '/auth/accounts')).body;
 for (const name of ['payroll', 'customer-records-2026', 'a'.repeat(128)]) await call('POST', '/ks/keyrings', { name });
 await call('POST', '/ks/keyrings', { name: 'b'.repeat(128), offlineDecrypt: true });
 await call('POST', '/managed-keys', { name: 'vault-unseal-europe', derived: true });
+await call('POST', '/managed-keys', { name: 'webhooks-of-the-shop', type: 'hmac-sha256' });
+await call('POST', '/managed-keys', { name: 'c'.repeat(128), type: 'hmac-sha256' });
+for (const lastName of ['One', 'Two']) {
+  const named = { firstName: 'Maximiliana', lastName: `Oberhauser-${lastName}`, flags: { 'user.read': true } };
+  await appliance.addUser(`maximiliana.oberhauser-${lastName.toLowerCase()}`, password, named);
+}
+await call('POST', '/auth/apikey', { accountId: accounts[0].id, name: 'worker-40 nightly export of t', flags: {} });
 const flags = { 'keyring.payroll.encrypt': true, 'keyring.payroll.decrypt': true, 'asset.read': true };
 for (let i = 0; i < 12; i++) {
   const expiresAt = i % 2 === 1 ? Date.now() + 400 * 86_400_000 : null;
@@ -45,7 +52,7 @@ test('lists look right at every width, and a row is one line where there is room
       const { wider, cut, silent } = await page.locator('[data-list]').evaluate(fits);
       assert.ok(wider <= 0, `${name} at ${width} px: the table is ${wider} px too wide`);
       assert.deepEqual(
-        cut.filter((text) => !/^(?:a{128}|b{128})$/.test(text)),
+        cut.filter((text) => !/^(?:a{128}|b{128}|c{128})$/.test(text)),
         [],
         `${name} at ${width} px`,
       );
@@ -58,6 +65,15 @@ test('lists look right at every width, and a row is one line where there is room
       assert.deepEqual(hints, [], `${name} at ${width} px: hints that are cut`);
     }
   }
+  // Beside the longest name there is, the longest use is legible.
+  await page.setViewportSize({ width: 1280, height: 800 });
+  await page.goto(`${appliance.url}/console/managed-keys`);
+  const mac = page.getByRole('row', { name: /webhooks/ }).getByText('Make MACs', { exact: true });
+  const room = await mac.evaluate((tag) => {
+    const cell = tag.closest('td > div > div') ?? tag;
+    return cell.getBoundingClientRect().right - tag.getBoundingClientRect().right;
+  });
+  assert.ok(room >= 0, `Make MACs is cut by ${-room} px`);
   assert.deepEqual(troubles, []);
 });
 
@@ -66,7 +82,7 @@ function fits(list: Element) {
   const cells = [...list.querySelectorAll('thead th, :is(tbody th, tbody td) > div > div')].filter(
     (each) => each.scrollWidth > each.clientWidth,
   );
-  const mayBeCut = ['Flags', 'Permissions', 'Id', 'Notes', 'Wrapping', 'Uses'];
+  const mayBeCut = ['Flags', 'Permissions', 'Id', 'Notes', 'Wrapping', 'Uses', 'E-mail', 'User name'];
   const table = list.querySelector('table');
   return {
     wider: table ? table.scrollWidth - list.clientWidth : 0,

@@ -157,6 +157,24 @@ test('managed keys are not among the keyrings; deleted keyrings come back at onc
   assert.deepEqual(troubles, []);
 });
 
+test('who is logged in is left out of what is done to users; the last one who may do everything is told', async () => {
+  await appliance.addUser('carl', password, { flags: { 'user.read': true, 'user.delete': true, 'apikey.*': true } });
+  const { page, troubles } = await visitAs(appliance, 'carl', '/console/users');
+  await page.getByLabel('Select all that are shown').check();
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Delete 2 users?' });
+  await dialog.getByText('1 user left out:').waitFor();
+  await dialog.getByText('carl: This is you.').waitFor();
+  await dialog.getByText('After that, no user may do everything.').waitFor();
+  await looksRight(page, 'bulk-users');
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByLabel('Select ada').uncheck();
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  await page.getByRole('dialog', { name: 'Delete 1 user?' }).getByText('carl: This is you.').waitFor();
+  assert.equal(await page.getByText('no user may do everything').count(), 0, 'ada stays');
+  assert.deepEqual(troubles, []);
+});
+
 test('the palette rotates, disables and changes colours; ? shows the keys', async () => {
   const { page, troubles } = await visitAs(appliance, 'ada', '/console/about');
   await page.getByRole('heading', { name: 'About', level: 1 }).waitFor();

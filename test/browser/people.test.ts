@@ -146,6 +146,12 @@ test('what one may not do is off, with the reason', async () => {
 
 test('an account is made, changed and deleted', async () => {
   const { page, troubles } = await visitAs(appliance, 'grace', '/console/accounts');
+  await page.getByRole('row').getByRole('link', { name: 'admin' }).click();
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  const note = page.getByRole('dialog').getByText(/^\d+ API keys?; the last use was/);
+  assert.match((await note.textContent()) ?? '', /may do everything\.$/, 'the root key is among them');
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+  await page.goBack();
   await page.getByRole('link', { name: 'New account' }).click();
   await page.getByLabel('UID').fill('admin');
   await page.getByRole('button', { name: 'Create the account' }).click();

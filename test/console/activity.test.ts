@@ -186,7 +186,13 @@ test('what was done to a managed key is told as its record says, and old records
     said('key.state', { state: 'compromised', dialect: 'aws' }),
     'marked; mark; as compromised; through AWS KMS',
   );
-  assert.equal(said('key.state', {}), '', 'a refused one has the words of its action');
+  assert.equal(
+    said('key.state', {}),
+    'left the state of; leave the state of; as it was',
+    'it was in that state before',
+  );
+  const refused = { validAction: false, status: 403 };
+  assert.equal(said('key.state', {}, refused), '', 'a refused one has the words of its action');
   assert.equal(said('key.import', { transfer: 'wrapped' }), 'imported; import; wrapped');
   assert.equal(said('key.import', { transfer: 'public' }), 'imported; import; as a public key');
   assert.equal(

@@ -4,6 +4,7 @@ import type { Account } from '../../api/accounts.ts';
 import type { SafeApiKey } from '../../api/apikeys.ts';
 import type { Client } from '../../client/client.ts';
 import { keyColumn } from '../apikeys/apikeys-page.tsx';
+import { Mighty } from '../apikeys/disable-key.tsx';
 import { FlagSummary } from '../flags/flag-list.tsx';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
@@ -171,9 +172,37 @@ export function AccountPage({ api, navigate, params }: PageProps) {
           }}
         >
           <p>All its API keys are deleted with it, and programs that use them are refused. This cannot be undone.</p>
+          <KeysThatEnd api={api} id={account.id} />
         </ConfirmByName>
       )}
     </>
+  );
+}
+
+/** Keys that are counted; an account with more has too many to tell of. */
+const mostCounted = 500;
+
+/** Counts the API keys that are deleted with an account, with their last use and those that may do everything. */
+function KeysThatEnd({ api, id }: { readonly api: Client; readonly id: string }) {
+  const answer = useAnswer((signal) => api.listAccountApiKeys({ accountId: id, limit: mostCounted }, { signal }));
+  if (answer.is === 'loading') return <Loading key="loading" />;
+  if (answer.is === 'failed') return <p key="failed">You are not allowed to see which these are.</p>;
+  const { data: keys, pagination } = answer.value;
+  if (keys.length === 0) return <p key="none">It has no API keys.</p>;
+  const latest = Math.max(...keys.map(({ lastUsedAt }) => lastUsedAt ?? 0));
+  return (
+    <p key="keys" data-note data-tone="warn">
+      {pagination.hasMore ? 'More than ' : ''}
+      {countedText(keys.length, 'API key')};{' '}
+      {latest === 0 ? (
+        'none was ever used.'
+      ) : (
+        <span key="used">
+          the last use was <Ago at={latest} />.
+        </span>
+      )}
+      <Mighty keys={keys} />
+    </p>
   );
 }
 

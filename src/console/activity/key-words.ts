@@ -28,12 +28,26 @@ const transfers: ReadonlyMap<unknown, string> = new Map([
   ['public', 'as a public key'],
 ]);
 
+/** Wording where the key was in the state already. */
+const unchanged: KeyWords = {
+  past: 'left the state of',
+  base: 'leave the state of',
+  things,
+  after: 'as it was',
+};
+
+/** Whether a change of state was allowed and done, but there was nothing to change. */
+function changedNothing({ props, validAction, status }: ActivityRecord): boolean {
+  return validAction && status < 400 && props.state === undefined && props.changed === undefined;
+}
+
 /** The wording of a record about a managed key; undefined if its action says everything. */
-export function keyWordsOf({ action, props, reporter }: ActivityRecord): KeyWords | undefined {
+export function keyWordsOf(record: ActivityRecord): KeyWords | undefined {
+  const { action, props, reporter } = record;
   if (reporter !== undefined) return undefined;
   const version = typeof props.keyVersion === 'number' ? `version ${props.keyVersion} of` : undefined;
   if (action === 'key.state') {
-    const words = states.get(props.state);
+    const words = changedNothing(record) ? unchanged : states.get(props.state);
     if (!words || version === undefined) return words;
     return { ...words, past: `${words.past} ${version}`, base: `${words.base} ${version}` };
   }

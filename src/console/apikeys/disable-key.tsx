@@ -16,7 +16,7 @@ export async function disableKey(api: Client, apikeyid: string, onUndone: () => 
 }
 
 /** Tells that programs stop, and when they last used the keys. */
-export function KeysUse({ keys }: { readonly keys: readonly Pick<SafeApiKey, 'lastUsedAt'>[] }) {
+export function KeysUse({ keys }: { readonly keys: readonly SafeApiKey[] }) {
   const isOne = keys.length === 1;
   const latest = Math.max(...keys.map(({ lastUsedAt }) => lastUsedAt ?? 0));
   return (
@@ -29,9 +29,21 @@ export function KeysUse({ keys }: { readonly keys: readonly Pick<SafeApiKey, 'la
           {isOne ? 'It was last used' : 'The last use was'} <Ago at={latest} />.
         </span>
       )}
+      <Mighty keys={keys} />
     </p>
   );
 }
+
+/** Names the keys that may do everything. */
+export function Mighty({ keys }: { readonly keys: readonly SafeApiKey[] }) {
+  const mighty = keys.filter(({ flags }) => flags['*'] === true);
+  if (mighty.length === 0) return null;
+  const named = mighty.slice(0, mostNamed).map(({ name, keyid }) => (name === '' ? keyid : name));
+  const more = mighty.length > mostNamed ? ` and ${mighty.length - mostNamed} more` : '';
+  return <strong key="mighty"> {keys.length === 1 ? 'It' : `${named.join(', ')}${more}`} may do everything.</strong>;
+}
+
+const mostNamed = 5;
 
 export function KeyUse({ api, id }: { readonly api: Client; readonly id: string }) {
   const answer = useAnswer((signal) => api.getApiKey({ apikeyid: id }, { signal }), [id]);

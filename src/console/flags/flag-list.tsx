@@ -42,7 +42,13 @@ function Meaning({ name, granted }: { readonly name: string; readonly granted: b
 export function FlagSummary({ flags }: { readonly flags: Readonly<Record<string, unknown>> }) {
   const [isOpen, setOpen] = useState(false);
   const granted = Object.keys(flags).filter((name) => flags[name] === true);
-  if (granted.includes('*')) return <span data-tag>everything</span>;
+  if (granted.includes('*')) {
+    return (
+      <span data-tag title="everything">
+        everything
+      </span>
+    );
+  }
   if (granted.length === 0) return <span data-quiet>none</span>;
   const rest = granted.length - 1;
   return (

@@ -11,15 +11,13 @@ import { Field } from '../parts/fields.tsx';
 import { Form } from '../parts/form.tsx';
 import { ActionError, toast } from '../parts/messages.tsx';
 import { useAction, useState } from '../parts/state.ts';
+import { aliasRule } from './managed-key-words.ts';
 
 interface AliasesProps {
   readonly api: Client;
   readonly ring: ManagedKey;
   readonly onChanged: (key: ManagedKey) => void;
 }
-
-export const aliasRule =
-  'Letters, digits, dots, dashes, underscores and slashes; up to 128 characters, the first a letter or digit.';
 
 /** An alias that another key has, or may have if the user is not allowed to see that. */
 interface Taken {

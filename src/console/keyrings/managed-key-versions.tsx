@@ -30,13 +30,13 @@ export function ManagedKeyVersions({ ring, onRefresh }: VersionsProps) {
       ),
     },
     { title: 'State', cell: ({ state }) => <StateTag state={state} /> },
-    { title: 'Origin', cell: (version) => version.origin },
+    { title: 'Origin', cell: (version) => <span data-whole>{version.origin}</span> },
     { title: 'Created', cell: ({ createdAt }) => <Time at={createdAt} /> },
   ];
   const publicKey: Column<Version> = {
     title: 'Public key',
     cell: ({ version, publicKey: pem }) =>
-      pem === undefined ? '' : <Copyable text={pem} what={`the public key of version ${version}`} isLong />,
+      pem === undefined ? '' : <Copyable text={pem} what={`the public key of version ${version}`} isLines />,
   };
   const words = versionWords(uses);
   return (

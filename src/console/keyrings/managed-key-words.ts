@@ -99,6 +99,9 @@ export function stateWords(state: KeyState): StateWords {
   return states[state];
 }
 
+export const aliasRule =
+  'Letters, digits, dots, dashes, underscores and slashes; up to 128 characters, the first a letter or digit.';
+
 /** Why a key cannot be deleted, and what to do about it. */
 export const deletionHindrance = 'Its deletion is not allowed. Tick “May be deleted” in its settings first.';
 

@@ -60,13 +60,14 @@ export function ManagedKeysPage({ api, keeper, navigate, query }: PageProps) {
         {
           title: 'Version',
           kind: 'number',
-          shownFrom: 'medium',
+          shownFrom: 'wide',
           cell: ({ primaryVersion }) => primaryVersion ?? <span data-quiet>none</span>,
           sort: ({ primaryVersion = 0 }) => primaryVersion,
         },
         {
           title: 'Uses',
           kind: 'long',
+          shownFrom: 'medium',
           cell: ({ uses = [] }) => (
             <span title={uses.map(useText).join(', ')}>
               <UseTags uses={uses} />

@@ -8,8 +8,7 @@ import { Check, Choice, Field, Select, TextArea } from '../parts/fields.tsx';
 import { Form, type FormValues } from '../parts/form.tsx';
 import { toast } from '../parts/messages.tsx';
 import { useState } from '../parts/state.ts';
-import { aliasRule } from './managed-key-aliases.tsx';
-import { type KeyPurpose, keyPurposes, typesFor, usesFor, useText, usualType } from './managed-key-words.ts';
+import { aliasRule, type KeyPurpose, keyPurposes, typesFor, usesFor, useText, usualType } from './managed-key-words.ts';
 
 export const nameRule =
   'Letters, digits, dots, dashes and underscores; up to 128 characters, the first a letter or digit.';

@@ -97,7 +97,7 @@ function nameCell({ name, displayName, deletedAt, source }: Row): Child {
   );
 }
 
-/** Who can use a keyring's keys. */
+/** The side that can use a keyring's keys. */
 export const custodyColumn: Column<ListedRing> = {
   title: 'Custody',
   shownFrom: 'medium',
@@ -204,7 +204,7 @@ const deletion: BulkAction<Row> = {
   done: (count) => `Deleted ${count}.`,
 };
 
-/** Who still uses the keys, for each that is used. */
+/** Counts the callers that still use the keys, for each that is used. */
 function RowsUse({ rows }: { readonly rows: readonly Row[] }) {
   const answer = useAnswer((signal) =>
     Promise.all(

@@ -35,7 +35,7 @@ export interface RingSource {
   readonly read: (name: string, signal: AbortSignal) => Promise<ListedRing>;
   readonly rotate: (name: string) => Promise<unknown>;
   readonly remove: (name: string) => Promise<unknown>;
-  /** Who used it; absent where that is not recorded. */
+  /** Its uses; absent where those are not recorded. */
   readonly dependents?: (name: string, signal: AbortSignal) => Promise<readonly Dependent[]>;
   readonly restore: (id: string) => Promise<{ readonly ring: ListedRing }>;
 }
@@ -59,7 +59,7 @@ export function managedKeySource(api: Client): RingSource {
     loadDeleted: (page, signal) => api.listManagedKeys({ deleted: true, ...page }, { signal }),
     read: async (key, signal) => (await api.getManagedKey({ key }, { signal })).key,
     rotate: (key) => api.rotateManagedKey({ key }),
-    // Whoever confirms it has been shown who uses the keys.
+    // The dialog has shown who uses the keys.
     remove: (key) => api.deleteManagedKey({ key, used: true }),
     dependents: async (key, signal) => (await api.listManagedKeyDependents({ key }, { signal })).dependents,
     restore: async (id) => ({ ring: (await api.restoreManagedKey({ id })).key }),

@@ -100,6 +100,8 @@ interface CopyableProps {
   readonly what: string;
   /** May be broken anywhere, so that it fits in a table. */
   readonly isLong?: boolean;
+  /** Several lines, such as PEM, which are shown as lines. */
+  readonly isLines?: boolean;
 }
 
 /**
@@ -108,7 +110,7 @@ interface CopyableProps {
  */
 const mostShown = 'clipboard' in navigator ? 200 : Number.POSITIVE_INFINITY;
 
-export function Copyable({ text, what, isLong }: CopyableProps) {
+export function Copyable({ text, what, isLong, isLines }: CopyableProps) {
   const copy = async (): Promise<void> => {
     try {
       await navigator.clipboard.writeText(text);
@@ -119,7 +121,9 @@ export function Copyable({ text, what, isLong }: CopyableProps) {
   };
   return (
     <span data-copy>
-      <code data-any={isLong ? '' : undefined}>{text.length > mostShown ? `${text.slice(0, 60)}…` : text}</code>{' '}
+      <code data-any={isLong ? '' : undefined} data-lines={isLines ? '' : undefined}>
+        {text.length > mostShown ? `${text.slice(0, 60)}…` : text}
+      </code>{' '}
       <button type="button" data-kind="link" aria-label={`Copy ${what}`} onClick={copy}>
         Copy
       </button>

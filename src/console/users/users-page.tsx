@@ -1,7 +1,6 @@
 // UsersPage lists the users.
 import type { User } from '../../api/users.ts';
 import type { Client } from '../../client/client.ts';
-import { FieldProblems } from '../error-text.ts';
 import { draftOf, flagsOf } from '../flags/draft.ts';
 import { FlagSummary } from '../flags/flag-list.tsx';
 import { hrefTo } from '../navigation.ts';
@@ -36,7 +35,7 @@ const columns: readonly Column<User>[] = [
   {
     title: 'E-mail',
     kind: 'long',
-    shownFrom: 'medium',
+    shownFrom: 'wide',
     cell: ({ email }) => <bdi title={email}>{email}</bdi>,
     sort: ({ email }) => email,
   },
@@ -49,7 +48,7 @@ const columns: readonly Column<User>[] = [
   {
     title: 'API keys',
     kind: 'number',
-    shownFrom: 'medium',
+    shownFrom: 'wide',
     cell: ({ keys }) => keys.length,
     sort: ({ keys }) => keys.length,
   },
@@ -72,7 +71,7 @@ export function Invited() {
 const chips: readonly Chip<User>[] = [
   { id: 'active', label: 'Active', group: 'state', has: ({ state }) => state === 'active' },
   { id: 'invited', label: 'Invited', group: 'state', has: ({ state }) => state === 'invited' },
-  { id: 'everything', label: 'May do everything', group: 'flags', has: ({ flags }) => flags['*'] === true },
+  { id: 'everything', label: 'May do everything', group: 'flags', has: mayDoEverything },
   { id: 'nothing', label: 'May do nothing', group: 'flags', has: ({ flags }) => !Object.values(flags).includes(true) },
   { id: 'never', label: 'Never logged in', has: ({ lastLoginAt }) => lastLoginAt === null },
 ];
@@ -105,7 +104,7 @@ export function UsersPage({ api, session, keeper, navigate, query }: PageProps) 
         textsOf={({ id, username, displayName, email, keys }) => [id, username, displayName, email, ...keys]}
         compare={compareUsers}
         countOf={(count) => countedText(count, 'user')}
-        actions={bulkActions(api, session.user?.id)}
+        actions={bulkActions(api, list.items, session.user?.id)}
         lookUp={(username, signal) => api.getUser({ username }, { signal })}
         empty={
           <>
@@ -122,22 +121,34 @@ export function UsersPage({ api, session, keeper, navigate, query }: PageProps) 
   );
 }
 
+function mayDoEverything({ flags }: Pick<User, 'flags'>): boolean {
+  return flags['*'] === true;
+}
+
 /** `ownId`: the user who is logged in, who is left out. */
-function bulkActions(api: Client, ownId: string | undefined): readonly BulkAction<User>[] {
-  const others = (run: (user: User) => Promise<unknown>) => async (user: User) => {
-    if (user.id === ownId) throw new FieldProblems({}, 'This is you. Do this on your own page.');
-    await run(user);
-  };
+function bulkActions(api: Client, all: readonly User[], ownId: string | undefined): readonly BulkAction<User>[] {
+  const hindrance = ({ id }: User) => (id === ownId ? 'This is you.' : undefined);
+  const last = (users: readonly User[]) =>
+    users.some(mayDoEverything) &&
+    !all.some((user) => mayDoEverything(user) && !users.some(({ id }) => id === user.id)) && (
+      <p key="last" data-note data-tone="warn">
+        After that, <strong>no user may do everything</strong>.
+      </p>
+    );
   return [
     {
       label: 'Revoke permissions…',
       needs: 'user.update',
       title: (count) => `Revoke all permissions of ${count}?`,
-      about: () => (
-        <p>They can still log in, and change nothing but their own details. Their API keys keep their flags.</p>
+      hindrance,
+      about: (users) => (
+        <>
+          <p>They can still log in, and change nothing but their own details. Their API keys keep their flags.</p>
+          {last(users)}
+        </>
       ),
       action: 'Revoke',
-      run: others(({ username }) => api.updateUser({ username, flags: {} })),
+      run: ({ username }) => api.updateUser({ username, flags: {} }),
       undo: ({ username, flags }) => api.updateUser({ username, flags: flagsOf(draftOf(flags)) }),
       done: (count) => `The permissions of ${count} are revoked.`,
     },
@@ -146,9 +157,15 @@ function bulkActions(api: Client, ownId: string | undefined): readonly BulkActio
       needs: 'user.delete',
       kind: 'danger',
       title: (count) => `Delete ${count}?`,
-      about: (users) => <WhatEnds users={users} />,
+      hindrance,
+      about: (users) => (
+        <>
+          <WhatEnds users={users} />
+          {last(users)}
+        </>
+      ),
       action: 'Delete',
-      run: others(({ username }) => api.deleteUser({ username })),
+      run: ({ username }) => api.deleteUser({ username }),
       done: (count) => `Deleted ${count}.`,
     },
   ];
