@@ -57,7 +57,7 @@ const pressed =
     page.getByRole('button', { name, exact: true }).click();
 
 const states: readonly State[] = [
-  { name: 'keyrings', path: '/console/keyrings', text: '6 entries' },
+  { name: 'keyrings', path: '/console/keyrings', text: '3 entries' },
   {
     name: 'keyrings-deleted',
     path: `/console/keyrings?deleted=${made.body.ring.id}&name=old`,
@@ -134,7 +134,7 @@ const states: readonly State[] = [
     name: 'keyrings-bin',
     path: '/console/keyrings',
     go: pressed('Deleted'),
-    text: '2 entries.',
+    text: '1 entry.',
   },
   { name: 'accounts', path: '/console/accounts', text: '2 entries' },
   { name: 'asset-nameless', path: `/console/assets/${nameless.asset.id}`, text: 'Parents and children' },
