@@ -156,12 +156,14 @@ function parenthesised(type: string): string {
   return type.includes(' | ') && !type.startsWith('{') ? `(${type})` : type;
 }
 
-/** The element type of a list that is validated by hand: objects of simple fields, or texts. */
+/** The element type of a list that is validated by hand: objects of simple fields, some words, or texts. */
 function listedType(items: unknown): string {
-  const { properties, required = [] } = (items ?? {}) as {
+  const { properties, required = [], enum: words } = (items ?? {}) as {
+    readonly enum?: readonly string[];
     readonly properties?: Readonly<Record<string, { readonly type: string }>>;
     readonly required?: readonly string[];
   };
+  if (words) return parenthesised(words.map(quoted).join(' | '));
   if (!properties) return 'string';
   const fields = Object.entries(properties).map(([name, field]) => {
     const type = field.type === 'integer' ? 'number' : field.type;

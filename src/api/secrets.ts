@@ -105,7 +105,6 @@ export const secretEndpoints = [
   endpoint('readSecret', {
     summary: 'Read the value of a secret',
     ...ofSecret('key.export'),
-    changes: true,
     query: z.object({
       version: z
         .string()

@@ -24,6 +24,8 @@ const longestRetryAfter = 30;
 
 const reading: ReadonlySet<ClientEndpointId> = new Set([
   'decrypt',
+  'generateRandom',
+  'hashMessage',
   'searchActivity',
   'searchAssets',
   'validateApiKey',

@@ -37,6 +37,7 @@ const options: Readonly<Record<string, readonly [holds: string, ...lines: string
     'a password',
     'init --store postgres://kms@127.0.0.1:1/kms --data other --store-password-file FILE',
   ],
+  '--token-file': ['the token', 'import vault --address http://127.0.0.1:1 --token-file FILE'],
   '--tls-key': ["the certificate's private key", `${serving} --tls-cert cert.pem --tls-key FILE`],
 };
 

@@ -151,7 +151,7 @@ test('the deleted ones take the flag of the list', async () => {
 
 /** All other query parameters are text, numbers or cursors. */
 const switches = ['id', 'uid', 'email', 'deleted', 'wildcard', 'usage', 'postQuantum', 'wrapped'];
-const others = ['cursor', 'limit', 'range', 'ringname', 'since', 'token'];
+const others = ['cursor', 'folder', 'limit', 'range', 'ringname', 'since', 'token', 'version'];
 
 test('a switch in a query is true or false, at every endpoint', async () => {
   const a = await testAppliance();

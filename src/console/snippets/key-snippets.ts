@@ -155,10 +155,12 @@ function provingSnippets(place: SnippetPlace, { name, type }: SnippetKey, proof:
     `print(ask("${path}/verify", {"input": message, "${field}": ${field}}))`,
   );
   const named = JSON.stringify(name);
+  // hvac names SHA-256 otherwise.
+  const algorithm = type.startsWith('hmac-sha') ? `, algorithm="sha2-${type.slice('hmac-sha'.length)}"` : '';
   const inVault = lines(
     ...hvacClient(place),
     'message = base64.b64encode(b"hello").decode()',
-    `${field} = transit.${hvac.method}(name=${named}, hash_input=message)["data"]["${hvac.made}"]`,
+    `${field} = transit.${hvac.method}(name=${named}, hash_input=message${algorithm})["data"]["${hvac.made}"]`,
     `print(transit.verify_signed_data(name=${named}, hash_input=message, ${hvac.given}=${field})["data"])`,
   );
   return [
