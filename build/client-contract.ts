@@ -156,18 +156,24 @@ function parenthesised(type: string): string {
   return type.includes(' | ') && !type.startsWith('{') ? `(${type})` : type;
 }
 
-/** The element type of a list that is validated by hand: objects of simple fields, some words, or texts. */
+/** The element type of a list that is validated by hand: objects of simple fields, words, numbers, or texts. */
 function listedType(items: unknown): string {
-  const { properties, required = [], enum: words } = (items ?? {}) as {
+  const {
+    type,
+    properties,
+    required = [],
+    enum: words,
+  } = (items ?? {}) as {
+    readonly type?: string;
     readonly enum?: readonly string[];
     readonly properties?: Readonly<Record<string, { readonly type: string }>>;
     readonly required?: readonly string[];
   };
   if (words) return parenthesised(words.map(quoted).join(' | '));
-  if (!properties) return 'string';
+  if (!properties) return type === 'integer' ? 'number' : 'string';
   const fields = Object.entries(properties).map(([name, field]) => {
-    const type = field.type === 'integer' ? 'number' : field.type;
-    return required.includes(name) ? `${name}: ${type}` : `${name}?: ${type} | undefined`;
+    const simple = field.type === 'integer' ? 'number' : field.type;
+    return required.includes(name) ? `${name}: ${simple}` : `${name}?: ${simple} | undefined`;
   });
   return `{ ${fields.join('; ')} }`;
 }

@@ -156,12 +156,14 @@ function provingSnippets(place: SnippetPlace, { name, type }: SnippetKey, proof:
   );
   const named = JSON.stringify(name);
   // hvac names SHA-256 otherwise.
-  const algorithm = type.startsWith('hmac-sha') ? `, algorithm="sha2-${type.slice('hmac-sha'.length)}"` : '';
+  const hash = type.startsWith('hmac-sha') ? `"sha2-${type.slice('hmac-sha'.length)}"` : undefined;
+  const algorithm = hash === undefined ? '' : `, algorithm=${hash}`;
+  const sameHash = hash === undefined ? '' : `, hash_algorithm=${hash}`;
   const inVault = lines(
     ...hvacClient(place),
     'message = base64.b64encode(b"hello").decode()',
     `${field} = transit.${hvac.method}(name=${named}, hash_input=message${algorithm})["data"]["${hvac.made}"]`,
-    `print(transit.verify_signed_data(name=${named}, hash_input=message, ${hvac.given}=${field})["data"])`,
+    `print(transit.verify_signed_data(name=${named}, hash_input=message, ${hvac.given}=${field}${sameHash})["data"])`,
   );
   return [
     { language: 'kms', code: kms },
