@@ -2,7 +2,7 @@
 // cannot come.
 import { KmsError } from '../errors.ts';
 import { ageText } from '../model/ages.ts';
-import { type KeyType, keyTypeFacts, keyTypes } from '../model/key-types.ts';
+import { isCipher, type KeyType, keyTypeFacts, keyTypes } from '../model/key-types.ts';
 import { isRingName } from '../model/names.ts';
 import { isSourceName, isTemporary, type SourceKey } from './vault-source.ts';
 
@@ -68,11 +68,6 @@ export function typeHere({ type, parameterSet }: SourceKey): KeyType | undefined
     const { vault } = keyTypeFacts[each];
     return vault?.type === type && vault.isShownOnly !== true && vault.parameterSet === parameterSet;
   });
-}
-
-export function isCipher(type: KeyType): boolean {
-  const { isAsymmetric, purposes } = keyTypeFacts[type];
-  return !isAsymmetric && purposes[0].usual.includes('encrypt');
 }
 
 function cannot(reason: string, { type }: SourceKey, separator = ': '): KmsError {

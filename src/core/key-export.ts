@@ -3,7 +3,7 @@
 import type { Answer, Body } from '../api/endpoints.ts';
 import { toBase64 } from '../crypto/bytes.ts';
 import { exportPkcs8, importPublicKey } from '../crypto/managed/keys.ts';
-import { longestOaepMessage, oaepEncrypt } from '../crypto/managed/rsa.ts';
+import { longestOaepMessage } from '../crypto/managed/rsa.ts';
 import type { OaepHash } from '../crypto/primitives.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import { useProblem } from '../model/key-states.ts';
@@ -138,7 +138,7 @@ function wrappedTo({ type, spki }: Target, { hash, wrapping }: Wrapping, bytes: 
   }
   const isShort = wrapping === undefined ? fits : wrapping === 'oaep';
   const wrapped = isShort
-    ? oaepEncrypt(type, spki, hash, bytes, new Uint8Array(0))
+    ? work.run('oaepEncrypt', { type, publicKey: spki, hash, bytes: bytes.slice() })
     : work.run('wrap', { type, publicKey: spki, hash, bytes: bytes.slice() });
   return { wrapped: toBase64(wrapped), wrapping: isShort ? ('oaep' as const) : ('oaep-kwp' as const) };
 }

@@ -7,7 +7,7 @@ import { changedFields, type ResourceRef } from '../model/activity-details.ts';
 import { heldByClients } from '../model/custody.ts';
 import type { JsonObject } from '../model/json.ts';
 import { type KeyState, stateAfter, stateAt } from '../model/key-states.ts';
-import { type KeyType, type KeyUse, keyTypeFacts, usesProblem, usualUses } from '../model/key-types.ts';
+import { isCipher, type KeyType, type KeyUse, usesProblem, usualUses } from '../model/key-types.ts';
 import { checkAlias, checkRingName } from '../model/names.ts';
 import { timestamp } from '../model/timestamp.ts';
 import type { Tables } from '../store/port.ts';
@@ -115,10 +115,6 @@ function checkKeyName(name: string): string {
   const lower = checkRingName(name);
   if (reservedKeyNames.has(lower) || isKeyId(lower)) throw invalidField('name', `expected another name than ${lower}`);
   return lower;
-}
-
-function isCipher(type: KeyAnswer['type']): boolean {
-  return keyTypeFacts[type].purposes[0].usual.includes('encrypt') && !keyTypeFacts[type].isAsymmetric;
 }
 
 function orderedUses(uses: readonly KeyUse[]): readonly KeyUse[] {

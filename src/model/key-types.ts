@@ -298,6 +298,12 @@ export const keyTypeFacts: Readonly<Record<KeyType, KeyTypeFacts>> = {
   },
 };
 
+/** Whether keys of the type are symmetric and encrypt messages. */
+export function isCipher(type: KeyType): boolean {
+  const { isAsymmetric, purposes } = keyTypeFacts[type];
+  return !isAsymmetric && purposes[0].usual.includes('encrypt');
+}
+
 /** Uses of a new key of the type if none are asked for. */
 export function usualUses(type: KeyType): readonly KeyUse[] {
   return keyTypeFacts[type].purposes[0].usual;

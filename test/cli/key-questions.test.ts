@@ -1,20 +1,9 @@
 // Questions of the commands for managed keys, before software that uses the keys meets something else.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type Desk, desk, type Ran, typed } from './kms.ts';
+import { pick, typed, withKey } from './kms.ts';
 
 const tty = { stdin: true, stdout: true, stderr: true, columns: 100 };
-
-async function withKey(...lines: readonly string[]): Promise<Desk> {
-  const d = await desk();
-  for (const line of ['init', ...lines]) {
-    const { code, stderr } = await d.kms(line);
-    assert.equal(code, 0, `${line}: ${stderr}`);
-  }
-  return d;
-}
-
-const pick = ({ code, stdout, stderr }: Ran): readonly unknown[] => [code, stdout, stderr];
 const not = 'kms: not confirmed; nothing was done\n';
 
 test('an alias is taken from another key only with consent', async () => {

@@ -3,20 +3,9 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
-import { type Desk, desk, type Ran, typed } from './kms.ts';
+import { desk, pick, typed, withKey } from './kms.ts';
 
 const tty = { stdin: true, stdout: true, stderr: true, columns: 100 };
-
-async function withKey(...lines: readonly string[]): Promise<Desk> {
-  const d = await desk();
-  for (const line of ['init', ...lines]) {
-    const { code, stderr } = await d.kms(line);
-    assert.equal(code, 0, `${line}: ${stderr}`);
-  }
-  return d;
-}
-
-const pick = ({ code, stdout, stderr }: Ran): readonly unknown[] => [code, stdout, stderr];
 
 test('managed keys: make, encrypt, rotate, decrypt, configure, delete and restore', async () => {
   await using d = await desk();

@@ -1,4 +1,5 @@
 // Runs command lines as typed, in this process and in a directory of their own: exact stdout, stderr and exit code.
+import assert from 'node:assert/strict';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -98,3 +99,16 @@ export function typed(text: string): Readable {
   stream.end(text);
   return stream;
 }
+
+/** A desk with an appliance, on which these command lines were typed. */
+export async function withKey(...lines: readonly string[]): Promise<Desk> {
+  const d = await desk();
+  for (const line of ['init', ...lines]) {
+    const { code, stderr } = await d.kms(line);
+    assert.equal(code, 0, `${line}: ${stderr}`);
+  }
+  return d;
+}
+
+/** Exit code and output. */
+export const pick = ({ code, stdout, stderr }: Ran): readonly unknown[] => [code, stdout, stderr];

@@ -2,6 +2,7 @@
 // appliance's wrapping key, so that no key is in clear between the two, nor in this process.
 import type { Client } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';
+import { isCipher } from '../../model/key-types.ts';
 import { readAuthorities } from '../authorities.ts';
 import { type CliOf, given } from '../command.ts';
 import { confirm } from '../confirm.ts';
@@ -14,15 +15,7 @@ import { readSecretFile } from '../secrets.ts';
 import { type Column, table } from '../table.ts';
 import { isOpenToOthers } from '../target.ts';
 import { visible } from '../text.ts';
-import {
-  type Candidate,
-  candidateOf,
-  isCipher,
-  nameProblem,
-  type Outcome,
-  optionsText,
-  typeHere,
-} from '../vault-plan.ts';
+import { type Candidate, candidateOf, nameProblem, type Outcome, optionsText, typeHere } from '../vault-plan.ts';
 import { readSamples, type Sample, tryOut, type Verdict } from '../vault-samples.ts';
 import { mostKeys, type VaultSource, vaultSource } from '../vault-source.ts';
 
