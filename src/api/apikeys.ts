@@ -37,7 +37,10 @@ const references = z
     accountId: idOf('acct').meta({ description: 'the Account that owns the key', examples: [sample.accountId] }),
   })
   .meta({ description: 'what the key belongs to' });
-const secret = { description: 'the secret; told once, only a hash of it is stored', examples: [sample.apikey] };
+const secret = {
+  description: 'the secret; told once, only a hash of it is stored; empty for a key that was made without one',
+  examples: [sample.apikey],
+};
 const props = freeForm.meta({ examples: [{ host: 'batch-1' }] });
 
 const name = text
@@ -114,6 +117,13 @@ const createApiKeyBody = z.object({
   accountId: requiredText.meta({ description: 'the Account that the key is for', examples: [sample.accountId] }),
   flags: flags.exactOptional(),
   props: props.exactOptional(),
+  secret: z
+    .boolean()
+    .exactOptional()
+    .meta({
+      description: '`false`: the key has no secret, and is known by the proofs that are added to it',
+      examples: [true],
+    }),
   ...given,
 });
 

@@ -13,6 +13,7 @@ import { keyringEndpoints } from './keyrings.ts';
 import { loginEndpoints } from './logins.ts';
 import { managedKeyEndpoints } from './managed-keys.ts';
 import { oidcEndpoints } from './oidc.ts';
+import { proofEndpoints } from './proofs.ts';
 import { secondFactorEndpoints } from './second-factors.ts';
 import { secretEndpoints } from './secrets.ts';
 import { systemEndpoints } from './system.ts';
@@ -31,6 +32,7 @@ export const endpoints = [
   ...tangEndpoints,
   ...accountEndpoints,
   ...apikeyEndpoints,
+  ...proofEndpoints,
   ...activityEndpoints,
   ...userEndpoints,
   ...loginEndpoints,

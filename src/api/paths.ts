@@ -99,6 +99,10 @@ export const clientPaths = {
   describeOidc: ['GET', '/auth/oidc'],
   startOidc: ['POST', '/auth/oidc/start'],
   finishOidc: ['POST', '/auth/oidc/finish'],
+  workloadLogin: ['POST', '/auth/workload/login'],
+  getWorkloadSession: ['GET', '/auth/workload/session'],
+  renewWorkloadSession: ['POST', '/auth/workload/renew'],
+  endWorkloadSession: ['POST', '/auth/workload/logout'],
   startPasswordReset: ['POST', '/auth/basic/reset-password-start'],
   completePasswordReset: ['POST', '/auth/basic/reset-password-complete'],
 
@@ -125,6 +129,11 @@ export const clientPaths = {
   deleteApiKey: ['DELETE', '/auth/apikey/{apikey}'],
   deleteApiKeyById: ['DELETE', '/auth/apikeyid/{keyid}'],
   getApiKeyProps: ['GET', '/auth/apikey/{apikeyid}/props'],
+  listProofs: ['GET', '/auth/apikeys/{keyid}/proofs'],
+  addProof: ['POST', '/auth/apikeys/{keyid}/proofs'],
+  testProof: ['POST', '/auth/apikeys/{keyid}/proofs/test'],
+  updateProof: ['PATCH', '/auth/apikeys/{keyid}/proofs/{proof}'],
+  removeProof: ['DELETE', '/auth/apikeys/{keyid}/proofs/{proof}'],
   searchKeyringApiKeys: ['GET', '/auth/search/keyring/{keyringname}/apikey', 'id', 'wildcard', 'cursor', 'limit'],
 
   searchActivity: ['POST', '/auth/search/activity', 'cursor', 'limit'],

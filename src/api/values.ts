@@ -40,7 +40,9 @@ export const secretText = z
 export const pathText = z.string();
 
 /** `prefix_` and a lower-case ULID, in an answer. */
-export function idOf(prefix: 'ring' | 'key' | 'asset' | 'user' | 'sess' | 'fact' | 'acct' | 'apik' | 'act' | 'tenant') {
+export function idOf(
+  prefix: 'ring' | 'key' | 'asset' | 'user' | 'sess' | 'fact' | 'acct' | 'apik' | 'act' | 'tenant' | 'proof',
+) {
   return z.string().meta({ pattern: `^${prefix}_${ulid}$` });
 }
 

@@ -12,6 +12,7 @@ import { startWorker } from '../platform/program-files.ts';
 import type { PasswordWork } from '../platform/threads/jobs.ts';
 import { type PasswordWorker, passwordWorker } from '../platform/threads/passwords.ts';
 import { oidcClient } from './oidc-client.ts';
+import { tokenVerifier } from './token-verifier.ts';
 
 export interface PeopleSettings {
   readonly lifetimes?: Partial<Lifetimes>;
@@ -26,7 +27,12 @@ export class ServedPeople {
   constructor(world: World, settings: PeopleSettings = {}, nodes?: () => number) {
     const start = () => startWorker({ kind: 'passwords' } satisfies PasswordWork);
     this.#hasher = passwordWorker({ start, random: world.random });
-    this.#current = peopleOf(world, { hasher: this.#hasher, oidc: oidcClient(world), nodes });
+    this.#current = peopleOf(world, {
+      hasher: this.#hasher,
+      oidc: oidcClient(world),
+      tokens: tokenVerifier(world),
+      nodes,
+    });
     this.settings = settings;
   }
 

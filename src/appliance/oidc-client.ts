@@ -1,18 +1,13 @@
 // The client of OpenID Connect providers: it reads their metadata and keys, and exchanges codes for ID tokens. It
 // connects only to the configured issuer and the addresses in its metadata, over TLS except on this machine, for ten
 // seconds at most, with a limit on the size of answers and without following redirects.
-import { request as httpRequest, type IncomingMessage } from 'node:http';
-import { request as httpsRequest } from 'node:https';
 import type * as Oauth from 'oauth4webapi';
-import { failOnOddAnswers } from '../client/odd-answers.ts';
 import type { World } from '../core/context.ts';
 import type { Provider } from '../core/identity-provider.ts';
 import type { Claims, CodeExchange, OidcClient } from '../core/oidc.ts';
-import { concatBytes } from '../crypto/bytes.ts';
 import { KmsError, systemCode } from '../errors.ts';
 import { isLoopbackHost } from '../model/hosts.ts';
-import { authoritiesIn, trustSystem } from '../platform/authorities.ts';
-import { version } from '../version.ts';
+import { askProvider } from './provider-request.ts';
 
 /** Milliseconds that metadata is cached, and that a failure to read it is. */
 const metadataFor = 3_600_000;
@@ -225,40 +220,6 @@ function send(
   timeout: number,
 ): Promise<Response> {
   checkAddress(url, provider);
-  const { ca } = provider;
-  const text = body instanceof URLSearchParams ? body.toString() : undefined;
-  const signal = AbortSignal.timeout(timeout);
-  if (ca === undefined && url.protocol === 'https:') trustSystem();
-  const trust = ca === undefined ? {} : { ca: authoritiesIn(ca, 'the provider') };
-  const options = { method, headers: { ...headers, 'user-agent': `kms/${version}` }, signal, agent: false as const };
-  return new Promise((resolve, reject) => {
-    const take = (answer: IncomingMessage): void => void responseOf(answer).then(resolve, reject);
-    const request =
-      url.protocol === 'https:'
-        ? httpsRequest(url, { ...options, ...trust, minVersion: 'TLSv1.2', rejectUnauthorized: true }, take)
-        : httpRequest(url, options, take);
-    request.on('error', reject);
-    failOnOddAnswers(request, reject);
-    // Whatever becomes of the request, it ends at its timeout: it holds one of few places.
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-    request.end(text);
-  });
-}
-
-async function responseOf(answer: IncomingMessage): Promise<Response> {
-  const pieces: Uint8Array[] = [];
-  let length = 0;
-  for await (const piece of answer) {
-    pieces.push(piece);
-    length += piece.length;
-    // Leaving the loop closes the connection.
-    if (length > mostAnswer) throw new Error(`the identity provider answered more than ${mostAnswer} bytes`);
-  }
-  const { statusCode: status = 0, headers } = answer;
-  const type = headers['content-type'] ?? '';
-  // A redirect is not followed and counts as a failure.
-  if (status < 200 || status > 499 || (status >= 300 && status < 400)) {
-    throw new Error(`the identity provider answered ${status}`);
-  }
-  return new Response(concatBytes(...pieces), { status, headers: { 'content-type': type } });
+  const { issuer, ca } = provider;
+  return askProvider(url, { method, headers, body, issuer, ca, isPrivateAllowed: true, timeout, mostAnswer });
 }

@@ -5,6 +5,7 @@ import { activityRecord } from '../core/activity.ts';
 import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
 import { resealManagedKeys } from '../core/key-versions.ts';
+import { resealAccessKeys } from '../core/proofs/access-keys.ts';
 import { resealTangPairs } from '../core/tang.ts';
 import type { SealKeeper } from '../custody/seal-keeper.ts';
 import { KmsError } from '../errors.ts';
@@ -97,6 +98,7 @@ export class Rekeying {
     const resealKeys = async (): Promise<void> => {
       await resealManagedKeys(store, tenant.keys, world.random);
       await resealTangPairs(store, tenant.keys, world.random);
+      await resealAccessKeys(store, tenant.keys, world.random);
     };
     return { seal, dir, store, resealKeys };
   }

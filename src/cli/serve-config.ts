@@ -1,8 +1,10 @@
 // Reads the configuration of a server from flags, environment and file, as `grammar/serving.ts` declares it, and checks
 // it. Compares configurations to tell which changes need a restart.
+
 import { isDeepStrictEqual } from 'node:util';
 import type { PeopleSettings } from '../appliance/mail.ts';
 import type { CopySettings } from '../backup/service.ts';
+import { mostWorkload } from '../core/links.ts';
 import { KmsError } from '../errors.ts';
 import { secretOf } from '../model/secret-text.ts';
 import type { ServeConfig } from '../server/config.ts';
@@ -217,7 +219,9 @@ async function peopleSettings(cli: ServingCli): Promise<PeopleSettings> {
     session: cli.get('--session-max'),
     invite: cli.get('--invite-ttl'),
     reset: cli.get('--reset-ttl'),
+    workload: cli.get('--workload-ttl'),
   };
+  if ((lifetimes.workload ?? 0) > mostWorkload) throw new KmsError('usage', '--workload-ttl: expected at most 1h');
   const mail = await mailSettings(cli);
   return { lifetimes, ...(mail && { mail }) };
 }

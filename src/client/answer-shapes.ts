@@ -73,6 +73,12 @@ export const things: Readonly<Record<string, string>> = {
     keyid:apik_ name:text active:boolean expiresAt:count|null allowedAddresses:text[]
     references:SafeApiKeyReferences flags:object props:object createdAt:time createdBy:caller|null
     lastUsedAt:count|null updatedAt:time`,
+  Proof: `
+    id:text kind:word name:text active:boolean createdAt:time createdBy:caller|null lastUsedAt:count|null
+    accessKeyId?:text issuer?:text subject?:text jwksUrl?:text audience?:text[] claims?:object jwks?:object
+    once?:boolean longest?:count`,
+  TestProofProofsSteps: 'check:text ok:boolean reason?:text',
+  TestProofProofs: 'proof:text accepted:boolean steps:TestProofProofsSteps[]',
   Activity: `
     id:act_ keyid:caller createdAt:count props:object action:text ringname:text validAction:boolean status:count
     address?:text reporter?:caller`,
@@ -201,6 +207,16 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
   describeOidc: 'enabled:boolean name:text|null',
   startOidc: 'url:uri binding:text',
   finishOidc: 'user:User accessToken:accessToken',
+  workloadLogin: `
+    accessToken:accessToken id:sess_ keyid:apik_ proof:text subject:text createdAt:count expiresAt:integer
+    expiresIn:count renewableUntil:integer`,
+  getWorkloadSession: `
+    id:sess_ keyid:apik_ proof:text subject:text createdAt:count expiresAt:integer expiresIn:count
+    renewableUntil:integer`,
+  renewWorkloadSession: `
+    id:sess_ keyid:apik_ proof:text subject:text createdAt:count expiresAt:integer expiresIn:count
+    renewableUntil:integer`,
+  endWorkloadSession: '',
   startPasswordReset: 'message:text',
   completePasswordReset: '',
   listUsers: 'data:User[] pagination:PageInfo',
@@ -243,6 +259,17 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
     keyid:apik_ name:text active:boolean expiresAt:count|null allowedAddresses:text[]
     references:SafeApiKeyReferences flags:object props:object createdAt:time createdBy:caller|null
     lastUsedAt:count|null updatedAt:time`,
+  listProofs: 'proofs:Proof[]',
+  addProof: `
+    id:text kind:word name:text active:boolean createdAt:time createdBy:caller|null lastUsedAt:count|null
+    accessKeyId?:text issuer?:text subject?:text jwksUrl?:text audience?:text[] claims?:object jwks?:object
+    once?:boolean longest?:count key?:text secretAccessKey?:text`,
+  testProof: 'proofs:TestProofProofs[]',
+  updateProof: `
+    id:text kind:word name:text active:boolean createdAt:time createdBy:caller|null lastUsedAt:count|null
+    accessKeyId?:text issuer?:text subject?:text jwksUrl?:text audience?:text[] claims?:object jwks?:object
+    once?:boolean longest?:count`,
+  removeProof: '',
   searchKeyringApiKeys: 'data:SafeApiKey[] pagination:PageInfo',
   searchActivity: 'data:Activity[] pagination:PageInfo',
   getActivityHead: `

@@ -23,6 +23,7 @@ import { holderNeeded, mayGrant, mayTouch, missingFlag } from './authorization.t
 import { type Caller, type Context, needQuota } from './context.ts';
 import { letsIn } from './credential.ts';
 import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
+import { findApiKey } from './proofs/proofs.ts';
 import { type RingRef, refuseOtherKind, unknownRing } from './rings.ts';
 import { findUser, userThing } from './users.ts';
 
@@ -33,9 +34,10 @@ interface CreateApiKeyInput {
   readonly name?: string;
   readonly expiresAt?: number | null;
   readonly allowedAddresses?: readonly string[];
+  readonly secret?: boolean;
 }
 
-/** Only this answer has the secret. A key made by a user belongs to that user. */
+/** Only this answer has the secret; it is empty for a key without one. A key made by a user belongs to that user. */
 export function createApiKey(ctx: Context, input: CreateApiKeyInput): FullApiKey {
   const { tx, caller } = ctx;
   const flags = checkFlags(input.flags ?? {});
@@ -52,6 +54,7 @@ export function createApiKey(ctx: Context, input: CreateApiKeyInput): FullApiKey
     name: input.name,
     expiresAt: input.expiresAt,
     addresses: input.allowedAddresses && canonicalAddresses(input.allowedAddresses),
+    hasSecret: input.secret,
     createdBy: caller.id,
   });
   ctx.note({
@@ -101,12 +104,6 @@ function erase(ctx: Context, key: ApiKey): Record<string, never> {
   return {};
 }
 
-function findApiKey(tables: Pick<Tables, 'apiKeys'>, id: string): ApiKey {
-  const key = tables.apiKeys.byId(id);
-  if (!key) throw unknownApiKey();
-  return key;
-}
-
 /** The key with this secret. A text without a secret's form is not looked up. */
 function findBySecret(tables: Pick<Tables, 'apiKeys'>, secret: string): ApiKey {
   const hash = hashApiKey(secret);
@@ -128,16 +125,20 @@ interface ApiKeyDraft {
   readonly name?: string | undefined;
   readonly expiresAt?: number | null | undefined;
   readonly addresses?: readonly string[] | undefined;
+  /** Default: true. */
+  readonly hasSecret?: boolean | undefined;
   readonly createdBy: string;
 }
 
 /** The caller has checked permission and quota. */
 export function makeApiKey({ tx, world }: Pick<Context, 'tx' | 'world'>, draft: ApiKeyDraft): FullApiKey {
-  const secret = newApiKeySecret(world.random);
+  const { hasSecret = true } = draft;
+  const secret = hasSecret ? newApiKeySecret(world.random) : undefined;
   const now = world.now();
   const key = {
     id: world.newId('apik'),
-    secretHash: hashSecret(secret),
+    secretHash: secret === undefined ? undefined : hashSecret(secret),
+    hasSecret,
     name: draft.name ?? '',
     active: true,
     expiresAt: draft.expiresAt ?? undefined,
@@ -152,7 +153,7 @@ export function makeApiKey({ tx, world }: Pick<Context, 'tx' | 'world'>, draft: 
     updatedAt: now,
   };
   tx.apiKeys.insert(key);
-  return { key: secret, ...safeApiKey({ ...key, usedAt: undefined }) };
+  return { key: secret ?? '', ...safeApiKey({ ...key, usedAt: undefined }) };
 }
 
 /** `key` is the secret; the answer repeats it. */
@@ -300,7 +301,7 @@ export function ringToSearch(
   return found.name;
 }
 
-function safeApiKey(key: Omit<ApiKey, 'seq'>): SafeApiKey {
+function safeApiKey(key: Omit<ApiKey, 'seq' | 'hasSecret'>): SafeApiKey {
   return {
     keyid: key.id,
     name: key.name,

@@ -13,7 +13,19 @@ import type { Transaction } from '../store/port.ts';
 import type { KeyUseKind } from '../store/tables/key-uses.ts';
 import type { Ring } from '../store/tables/rings.ts';
 
-type IdPrefix = 'ring' | 'mkey' | 'key' | 'asset' | 'user' | 'sess' | 'fact' | 'acct' | 'apik' | 'act' | 'tenant';
+type IdPrefix =
+  | 'ring'
+  | 'mkey'
+  | 'key'
+  | 'asset'
+  | 'user'
+  | 'sess'
+  | 'fact'
+  | 'acct'
+  | 'apik'
+  | 'act'
+  | 'tenant'
+  | 'proof';
 
 /** `id` is what the activity log records as `keyid`. */
 export interface Caller {
@@ -26,6 +38,16 @@ export interface Caller {
   /** The user behind an access token, or the user that owns the API key. */
   readonly userId?: string;
   /** The session behind an access token, by the hash of the token. */
+  readonly session?: string;
+  /** How an API key was proved, if not by its secret. */
+  readonly proof?: CallerProof;
+}
+
+export interface CallerProof {
+  readonly id: string;
+  /** The program, in the words of its proof. */
+  readonly subject?: string;
+  /** The workload session, by the hash of its token. */
   readonly session?: string;
 }
 
@@ -115,13 +137,19 @@ export interface HowLoggedIn {
   readonly secondFactor?: 'missing' | 'wrong';
   /** The login went through an identity provider. */
   readonly operation?: 'oidc';
+  /** The proof of an API key by which a program logged in, or tried to. */
+  readonly proof?: string;
+  /** The program, in the words of its proof. */
+  readonly subject?: string;
+  /** The check that refused its token. */
+  readonly refusedBy?: string;
 }
 
 /** Context of an operation that needs no credential. */
 export interface PublicContext extends Omit<Context, 'caller' | 'handsOut' | 'did'> {
   /**
-   * Sets the user id that the request is recorded under: that of the user whose name or link it came with. `undefined`
-   * for an unknown name: such a request is counted, not recorded. `how` applies to refusals too.
+   * Sets the id that the request is recorded under: of the user whose name or link it came with, or of the API key that a
+   * program logs in as. `undefined` for an unknown name: such a request is counted, not recorded. `how` applies to refusals too.
    */
   readonly identify?: ((userId: string | undefined, how?: HowLoggedIn) => void) | undefined;
 }

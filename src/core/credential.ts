@@ -6,6 +6,7 @@ import { flagsOfText, parseFlags } from '../model/flags.ts';
 import type { Tables } from '../store/port.ts';
 import type { ApiKey, CredentialRow } from '../store/tables/api-keys.ts';
 import type { Caller } from './context.ts';
+import { type KnownWorkload, workloadOf } from './proofs/workload-sessions.ts';
 import { authenticateToken, type TokenVerdict } from './sessions.ts';
 
 /** A bearer credential as received. It is hashed once, however often it is looked up. */
@@ -44,21 +45,35 @@ const noFlags = parseFlags({});
 
 /** The tenant's credential for this token; undefined if there is none. */
 export function authenticate(
-  tables: Pick<Tables, 'apiKeys' | 'sessions' | 'users'>,
+  tables: Pick<Tables, 'apiKeys' | 'sessions' | 'users' | 'proofs' | 'workloadSessions'>,
   { token, apiKeyHash }: Bearer,
   from: Origin,
   now: number,
 ): Credential | undefined {
-  if (apiKeyHash === undefined) return userOf(authenticateToken(tables, token, now));
+  if (apiKeyHash === undefined) {
+    const workload = workloadOf(tables, token, now);
+    return workload ? workloadCredential(workload, from, now) : userOf(authenticateToken(tables, token, now));
+  }
   const key = tables.apiKeys.credential(apiKeyHash);
   return key && holderOf(key, from, now);
 }
 
+function workloadCredential({ session, key, isGood }: KnownWorkload, from: Origin, now: number): Credential {
+  const { caller, usable } = holderOf(key, from, now);
+  const { proofId: id, subject, tokenHash } = session;
+  return { caller: { ...caller, proof: { id, subject, session: tokenHash } }, usable: usable && isGood };
+}
+
 function holderOf(key: CredentialRow, from: Origin, now: number): Credential {
-  const { id, flagsText, accountId, userId, addresses } = key;
+  const { id, flagsText, accountId, userId } = key;
   const caller: Caller = { kind: 'apikey', id, flags: flagsOfText(flagsText), accountId };
-  const usable = letsIn(key, now) && isGoodFrom(addresses, from);
+  const usable = isUsable(key, from, now);
   return { caller: userId === undefined ? caller : { ...caller, userId }, usable };
+}
+
+/** Whether a key may be used now, and from there. */
+export function isUsable(key: CredentialRow, from: Origin, now: number): boolean {
+  return letsIn(key, now) && isGoodFrom(key.addresses, from);
 }
 
 /** Whether a key is active and not expired. */

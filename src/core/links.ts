@@ -10,11 +10,22 @@ export interface Lifetimes {
   readonly session: number;
   readonly invite: number;
   readonly reset: number;
+  /** A lease of a workload token: from its login or renewal on, at most `mostWorkload`. */
+  readonly workload: number;
 }
 
 const hour = 3_600_000;
 
-export const defaultLifetimes: Lifetimes = { access: hour, session: 12 * hour, invite: 168 * hour, reset: hour };
+/** Milliseconds. */
+export const mostWorkload = hour;
+
+export const defaultLifetimes: Lifetimes = {
+  access: hour,
+  session: 12 * hour,
+  invite: 168 * hour,
+  reset: hour,
+  workload: hour,
+};
 
 export interface LinkSettings {
   readonly lifetimes: Lifetimes;

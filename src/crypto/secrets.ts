@@ -57,7 +57,7 @@ function base62(bytes: Uint8Array, length: number): string {
   return text;
 }
 
-const prefixes = { session: 'kmsat_', invite: 'kmsin_', reset: 'kmsrs_' } as const;
+const prefixes = { session: 'kmsat_', workload: 'kmswt_', invite: 'kmsin_', reset: 'kmsrs_' } as const;
 const body = /^[0-9A-Za-z]{43}$/;
 
 export type TokenKind = keyof typeof prefixes;

@@ -9,6 +9,7 @@ import { keyOperationNotes } from './notes/key-operations.ts';
 import { asymNotes, keyringNotes } from './notes/keyrings.ts';
 import { managedKeyNotes, tangNotes } from './notes/managed-keys.ts';
 import { loginNotes, oidcNotes, secondFactorNotes, userNotes } from './notes/people.ts';
+import { proofNotes } from './notes/proofs.ts';
 import { secretNotes } from './notes/secrets.ts';
 import { systemNotes } from './notes/system.ts';
 import type { Note } from './prose.ts';
@@ -31,6 +32,7 @@ const notes: Readonly<Record<EndpointId | keyof typeof systemNotes, Note>> = {
   ...tangNotes,
   ...accountNotes,
   ...apikeyNotes,
+  ...proofNotes,
   ...activityNotes,
   ...userNotes,
   ...loginNotes,

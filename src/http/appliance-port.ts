@@ -14,6 +14,8 @@ import { type LoginBackoff, loginBackoff } from '../core/login-backoff.ts';
 import type { PasswordHasher } from '../core/logins.ts';
 import type { OidcClient } from '../core/oidc.ts';
 import { type MailLimit, mailLimit } from '../core/password-reset.ts';
+import { WorkloadBrake } from '../core/proofs/login-brake.ts';
+import type { TokenVerifier } from '../core/proofs/token-verifier.ts';
 import type { KmsError } from '../errors.ts';
 import type { Label } from '../model/label.ts';
 import type { ConsoleFiles, DescriptionFiles, Guide } from '../model/program-files.ts';
@@ -155,7 +157,7 @@ export type LocalAnswer<E> = E extends { readonly binary: true } | { readonly te
   ? AsyncIterable<string | Uint8Array>
   : Sent<AnswerOf<E>>;
 
-/** Services that logins, invites and password resets use: slow hashing, backoff, mail, lifetimes. */
+/** Services that logins, invites and password resets use: slow hashing, backoff, mail, lifetimes, issuers' keys. */
 export interface People {
   readonly hasher: PasswordHasher;
   readonly backoff: LoginBackoff;
@@ -164,6 +166,9 @@ export interface People {
    * address.
    */
   readonly appRoleBackoff: LoginBackoff;
+  /** The brake on logins by proofs of API keys. */
+  readonly workloads: WorkloadBrake;
+  readonly tokens: TokenVerifier;
   readonly resetMails: MailLimit;
   readonly lifetimes: Lifetimes;
   readonly oidc: OidcClient;
@@ -174,6 +179,7 @@ export interface People {
 export interface PeopleOptions {
   readonly hasher: PasswordHasher;
   readonly oidc: OidcClient;
+  readonly tokens: TokenVerifier;
   readonly lifetimes?: Partial<Lifetimes>;
   readonly mailer?: Mailer;
   /** Number of nodes that serve the same people: the limits against guessing and flooding are divided by it. */
@@ -182,12 +188,14 @@ export interface PeopleOptions {
 
 export function peopleOf(
   { elapsed, random }: Pick<World, 'elapsed' | 'random'>,
-  { hasher, oidc, lifetimes, mailer, nodes }: PeopleOptions,
+  { hasher, oidc, tokens, lifetimes, mailer, nodes }: PeopleOptions,
 ): People {
   return {
     hasher,
     backoff: loginBackoff({ elapsed, random, sharers: nodes }),
     appRoleBackoff: loginBackoff({ elapsed, random, sharers: nodes }),
+    workloads: new WorkloadBrake(loginBackoff({ elapsed, random, sharers: nodes }), elapsed),
+    tokens,
     resetMails: mailLimit({ elapsed, sharers: nodes }),
     oidc,
     lifetimes: { ...defaultLifetimes, ...lifetimes },

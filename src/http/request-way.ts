@@ -6,6 +6,7 @@ import { activityRecord } from '../core/activity.ts';
 import { byOperator } from '../core/authorization.ts';
 import type { Caller } from '../core/context.ts';
 import { Bearer, localCaller } from '../core/credential.ts';
+import { proofProps } from '../core/proofs/proofs.ts';
 import { noteSessionUse, purgeSessions } from '../core/sessions.ts';
 import { KmsError } from '../errors.ts';
 import type { ActivityDetails } from '../model/activity-details.ts';
@@ -48,7 +49,7 @@ import { type Watch, watchOf } from './watches.ts';
 
 const changedMeanwhile = new KmsError('unavailable', 'the credential changed meanwhile; try again');
 
-type Recorded = Pick<ActivityInput, 'keyid' | 'ringname' | 'validAction'>;
+type Recorded = Pick<ActivityInput, 'keyid' | 'ringname' | 'validAction'> & Partial<Pick<ActivityInput, 'props'>>;
 
 export class EndpointWay {
   /** Its entry in the router. */
@@ -314,7 +315,7 @@ export class EndpointWay {
     if (ctx.watch?.isDue === false) return admission;
     const address = input.request.remoteAddress;
     if (caller.session !== undefined) noteSessionUse({ tx, world, address }, caller.session);
-    else if (!refusal && caller.kind === 'apikey') tx.apiKeys.noteUse(caller.id, world.now());
+    else if (!refusal && caller.kind === 'apikey') noteKeyUse(tx, caller, world.now());
     return admission;
   }
 
@@ -364,7 +365,8 @@ export class EndpointWay {
     const granted = refusal === undefined && !isDenied;
     // Counted here, since a refusal may hand out a key too, while its other effects are rolled back.
     if (handedOut) tx.keyUses.count(handedOut.kind, handedOut.id, { at: world.now(), by: caller.id });
-    const recorded = { keyid: caller.id, ringname, validAction: granted };
+    const by = proofProps(caller);
+    const recorded = { keyid: caller.id, ringname, validAction: granted, ...(by && { props: by }) };
     let id = '';
     const statuses = ctx.watch && granted ? recordWatch(ctx, ctx.watch, recorded, outcome) : did;
     for (const [n, status] of (statuses ?? [outcome.status]).entries()) {
@@ -381,7 +383,8 @@ export class EndpointWay {
     const { deed = one, address, identified, world, dialect } = ctx;
     const how = identified?.how;
     const own = this.#traits.isActOfOperator && recorded.validAction ? byOperator : how && { ...how };
-    const props = dialect === undefined ? own : { ...own, dialect };
+    const told = recorded.props ? { ...recorded.props, ...own } : own;
+    const props = dialect === undefined ? told : { ...told, dialect };
     const made = activityRecord(world, { ...recorded, action: this.#traits.action, status, props, deed, address });
     ctx.tx.record(made);
     return made.id;
@@ -408,6 +411,11 @@ function recordWatch(ctx: OperationContext, watch: Watch, recorded: Recorded, { 
   const { world, address } = ctx;
   ctx.tx.record(activityRecord(world, { ...recorded, action: 'session.watch', status, address }));
   return [];
+}
+
+function noteKeyUse({ apiKeys, proofs }: Transaction, { id, proof }: Caller, now: number): void {
+  apiKeys.noteUse(id, now);
+  if (proof) proofs.noteUse(proof.id, now);
 }
 
 /** The credential that the surface found, the one in the header Authorization, or a console page's cookie. */

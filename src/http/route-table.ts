@@ -48,6 +48,7 @@ import { activityRoutes } from './routes/activity.ts';
 import { managedKeyRoutes } from './routes/managed-keys.ts';
 import { oidcRoutes } from './routes/oidc.ts';
 import { loginRoutes, userRoutes } from './routes/people.ts';
+import { proofRoutes } from './routes/proofs.ts';
 import { secondFactorRoutes } from './routes/second-factors.ts';
 import { secretRoutes } from './routes/secrets.ts';
 import { systemRoutes } from './routes/system.ts';
@@ -152,6 +153,7 @@ export const routes: RoutesOf<EndpointId> = {
   ...tangRoutes,
   ...accountRoutes,
   ...apikeyRoutes,
+  ...proofRoutes,
   ...activityRoutes,
   ...userRoutes,
   ...loginRoutes,

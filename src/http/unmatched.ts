@@ -1,6 +1,7 @@
 // Requests that no route serves: an unknown path, or a known one with another method.
 import { activityRecord } from '../core/activity.ts';
 import { Bearer } from '../core/credential.ts';
+import { proofProps } from '../core/proofs/proofs.ts';
 import { KmsError } from '../errors.ts';
 import { credentialOf, goneMeanwhile, identify, sealedError } from './admission.ts';
 import type { AppliancePort } from './appliance-port.ts';
@@ -37,8 +38,9 @@ export function serveUnmatched(appliance: AppliancePort, router: Router<ServedPa
         const found = identify(tx, credential, request, world.now());
         if (!found) return undefined;
         const { id: keyid } = found.caller;
+        const props = proofProps(found.caller);
         const address = request.remoteAddress;
-        tx.record(activityRecord(world, { keyid, action: 'none', validAction: false, status, address }));
+        tx.record(activityRecord(world, { keyid, action: 'none', validAction: false, status, props, address }));
         return keyid;
       });
       return { outcome, action: 'none', tenant: tenant.id, granted: false, ...(keyid !== undefined && { keyid }) };

@@ -21,6 +21,7 @@ export interface ResourceRef {
     | 'tang-pair'
     | 'tenant'
     | 'managed-key'
+    | 'proof'
     | 'user';
   readonly id: string;
   /** Display name; absent if it has none. */
@@ -43,6 +44,8 @@ export interface ActivityDetails {
   readonly fromKeyVersion?: number;
   /** For a change of state: the new one. */
   readonly state?: string;
+  /** For a proof of an API key: what was done to it. */
+  readonly proofChange?: string;
   /** For a managed key that came in or went out: how it was. */
   readonly transfer?: 'wrapped' | 'plaintext' | 'public';
   /** Names of fields. */
@@ -68,6 +71,7 @@ export function detailsProps({
   fromKeyVersion,
   state,
   transfer,
+  proofChange,
   ...lists
 }: ActivityDetails): JsonObject {
   const props: Record<string, unknown> = {};
@@ -79,6 +83,7 @@ export function detailsProps({
   if (keyVersion !== undefined) props.keyVersion = keyVersion;
   if (fromKeyVersion !== undefined) props.fromKeyVersion = fromKeyVersion;
   if (state !== undefined) props.state = state;
+  if (proofChange !== undefined) props.proofChange = proofChange;
   if (transfer !== undefined) props.transfer = transfer;
   for (const [name, list] of Object.entries(lists)) if (list.length > 0) props[name] = list;
   return props;

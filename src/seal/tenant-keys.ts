@@ -22,6 +22,7 @@ export type KeyLabel =
   | 'witness'
   | 'transit'
   | 'tang'
+  | 'proof'
   | (typeof readingLabels)[number];
 
 export const tenantKeyLength = 32;

@@ -5,6 +5,7 @@
 // that earlier programs refuse the log in words.
 import { systemKeyFlags, tenantKeyFlags } from './tables/key-flags.ts';
 import { managedKeySchema } from './tables/managed-key-schema.ts';
+import { proofSchema } from './tables/proof-schema.ts';
 import { tenantSchema } from './tables/tenant-schema.ts';
 
 const listed: ReadonlySet<string> = new Set([
@@ -42,6 +43,7 @@ const schema: ReadonlySet<string> = new Set([
   ...tenantKeyFlags,
   ...systemKeyFlags,
   ...managedKeySchema,
+  ...proofSchema,
 ]);
 
 /** Characters; the longest of a migration has some 900. */

@@ -11,6 +11,7 @@ import type { ManagedKeyUseTable } from './tables/managed-key-uses.ts';
 import type { KeyVersionTable } from './tables/managed-key-versions.ts';
 import type { ManagedKeyTable } from './tables/managed-keys.ts';
 import type { OidcTable } from './tables/oidc.ts';
+import type { ProofTable } from './tables/proofs.ts';
 import type { RingKeyTable } from './tables/ring-keys.ts';
 import type { RingTable } from './tables/rings.ts';
 import type { SecondFactorTable } from './tables/second-factors.ts';
@@ -18,6 +19,7 @@ import type { SessionTable } from './tables/sessions.ts';
 import type { TangTable } from './tables/tang.ts';
 import type { UserTokenTable } from './tables/user-tokens.ts';
 import type { UserTable } from './tables/users.ts';
+import type { WorkloadSessionTable } from './tables/workload-sessions.ts';
 import type { WrappingKeyTable } from './tables/wrapping-keys.ts';
 
 /** An entry of the activity log, before the log assigns its sequence number. */
@@ -97,6 +99,8 @@ export interface Tables {
   readonly assets: AssetTable;
   readonly accounts: AccountTable;
   readonly apiKeys: ApiKeyTable;
+  readonly proofs: ProofTable;
+  readonly workloadSessions: WorkloadSessionTable;
   readonly users: UserTable;
   readonly sessions: SessionTable;
   readonly userTokens: UserTokenTable;

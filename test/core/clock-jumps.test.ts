@@ -1,7 +1,9 @@
 // The machine's clock is set, far ahead or back, and corrected: every wait goes by elapsed time. No wait exceeds its
 // maximum, and none is shortened.
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { tokenVerifier } from '../../src/appliance/token-verifier.ts';
 import { UnsealBackoff } from '../../src/custody/unsealer.ts';
 import { TangLimits } from '../../src/dialects/tang/limits.ts';
 import { KmsError } from '../../src/errors.ts';
@@ -30,12 +32,17 @@ interface Brake {
   readonly most: number;
 }
 
+const noTokens = tokenVerifier({ now: () => 0, elapsed: () => 0 });
 const origin = { tenant: 't', address: '192.0.2.1' };
 const env = { remoteAddress: '192.0.2.1' };
 
 const brakes: Readonly<Record<string, (clock: Clock) => Brake>> = {
   'logins with a password': (clock) => {
-    const { backoff } = peopleOf(testWorld(clock, 1), { hasher: pretendHasher, oidc: pretendOidcClient });
+    const { backoff } = peopleOf(testWorld(clock, 1), {
+      hasher: pretendHasher,
+      oidc: pretendOidcClient,
+      tokens: noTokens,
+    });
     const isFree = async () => {
       try {
         (await backoff.begin({ ...origin, name: 'kate' })).abandoned();
@@ -55,6 +62,7 @@ const brakes: Readonly<Record<string, (clock: Clock) => Brake>> = {
     const { appRoleBackoff: backoff } = peopleOf(testWorld(clock, 2), {
       hasher: pretendHasher,
       oidc: pretendOidcClient,
+      tokens: noTokens,
     });
     return {
       brake: () => failing(() => backoff.begin(origin), 50),
@@ -78,7 +86,11 @@ const brakes: Readonly<Record<string, (clock: Clock) => Brake>> = {
     };
   },
   'mails to reset a password': (clock) => {
-    const { resetMails } = peopleOf(testWorld(clock, 4), { hasher: pretendHasher, oidc: pretendOidcClient });
+    const { resetMails } = peopleOf(testWorld(clock, 4), {
+      hasher: pretendHasher,
+      oidc: pretendOidcClient,
+      tokens: noTokens,
+    });
     return {
       async brake() {
         while (resetMails.allows('u'));

@@ -61,7 +61,9 @@ if (!programs) {
     }
     isOver = true;
     await writing;
-    context.diagnostic(`killed ${behindFence} times after the appliance was told to stop; ${answered.length} keyrings made`);
+    context.diagnostic(
+      `killed ${behindFence} times after the appliance was told to stop; ${answered.length} keyrings made`,
+    );
     const { isComplete, stores } = JSON.parse(ran.stdout);
     assert.equal(isComplete, true);
     assert.equal(stores.length, 2);

@@ -7,6 +7,7 @@ import { type AnyEndpoint, type EndpointId, endpoints } from '../../src/api/endp
 import type { AnyJson, Appliance } from '../support/appliance.ts';
 import { Authenticator, appCode } from '../support/authenticator.ts';
 import { pretendProvider } from '../support/pretend-oidc.ts';
+import { TokenIssuer, trustIssuer } from '../support/token-issuer.ts';
 
 export interface Sample {
   /** Path parameters by name; they are percent-encoded when sent. */
@@ -69,6 +70,19 @@ export async function logIn(a: Appliance, flags: Record<string, boolean> = {}): 
 
 export async function inviteToken(a: Appliance, fields: object = userFields()): Promise<string> {
   return tokenIn((await ok(a.call('POST', '/auth/user/invite', fields))).loginUrl);
+}
+
+/** An API key that trusts an issuer, and a token of that. */
+export async function trusted(a: Appliance): Promise<{ keyid: string; proof: string; token: string }> {
+  const issuer = await TokenIssuer.make(() => a.world.now());
+  const { keyid } = await a.keyWith();
+  const { id: proof } = await trustIssuer(a, keyid, issuer);
+  return { keyid, proof, token: await issuer.token() };
+}
+
+export async function workloadToken(a: Appliance): Promise<string> {
+  const { keyid, token } = await trusted(a);
+  return (await ok(a.call('POST', '/auth/workload/login', { token, role: keyid }, { key: null }))).accessToken;
 }
 
 /** Token of the set-up link, which exists only while there is no user. */
@@ -420,6 +434,31 @@ export const samples: Readonly<Record<EndpointId, MakeSample>> = {
     },
   }),
   updateApiKey: async (a) => ({ body: { apikeyid: (await a.keyWith()).keyid, op: 'replace', props: {} } }),
+  listProofs: async (a) => ({ params: { keyid: a.root.keyid } }),
+  addProof: async (a) => {
+    const issuer = await TokenIssuer.make(() => a.world.now());
+    const body = { kind: 'jwt', issuer: issuer.issuer, audience: 'kms', subject: 'build', jwks: issuer.jwks };
+    return { params: { keyid: (await a.keyWith()).keyid }, body };
+  },
+  updateProof: async (a) => {
+    const { keyid, proof } = await trusted(a);
+    return { params: { keyid, proof }, body: { active: false } };
+  },
+  removeProof: async (a) => {
+    const { keyid, proof } = await trusted(a);
+    return { params: { keyid, proof } };
+  },
+  testProof: async (a) => {
+    const { keyid, token } = await trusted(a);
+    return { params: { keyid }, body: { token } };
+  },
+  workloadLogin: async (a) => {
+    const { keyid, token } = await trusted(a);
+    return { body: { token, role: keyid } };
+  },
+  getWorkloadSession: async (a) => ({ key: await workloadToken(a) }),
+  renewWorkloadSession: async (a) => ({ body: { seconds: 60 }, key: await workloadToken(a) }),
+  endWorkloadSession: async (a) => ({ key: await workloadToken(a) }),
   getApiKey: async (a) => ({ params: { apikeyid: a.root.keyid } }),
   deleteApiKey: async (a) => ({ params: { apikey: (await a.keyWith()).key } }),
   deleteApiKeyById: async (a) => ({ params: { keyid: (await a.keyWith()).keyid } }),

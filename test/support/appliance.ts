@@ -1,6 +1,7 @@
 // A whole appliance for tests: the real app over stores in memory, one or several tenants, a root key for each, a
 // captured log, and a short way to call an endpoint.
 
+import { tokenVerifier } from '../../src/appliance/token-verifier.ts';
 import type { Limits, World } from '../../src/core/context.ts';
 import type { KeyWorker } from '../../src/core/key-rehearsal.ts';
 import { bootstrap } from '../../src/core/set-up.ts';
@@ -157,7 +158,12 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
     sealed: false,
     tenants: tenantDirectory(tenants),
     baseUrl: 'http://kms.test',
-    people: peopleOf(world, { hasher: pretendHasher, oidc: pretendOidcClient, ...options.people }),
+    people: peopleOf(world, {
+      hasher: pretendHasher,
+      oidc: pretendOidcClient,
+      tokens: tokenVerifier(world),
+      ...options.people,
+    }),
     keyWorker: options.keyWorker ?? keyWorkHere,
     meter: { route: () => () => {} },
     local,

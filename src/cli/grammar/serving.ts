@@ -127,7 +127,8 @@ export const serving = {
     'Users and mail',
     live({
       '--access-ttl': usually('1h', duration('TIME', 'how long an access token is valid, such as 30s, 15m, 12h, 7d')),
-      '--session-max': usually('12h', duration('TIME', 'how long a login can be refreshed')),
+      '--session-max': usually('12h', duration('TIME', 'how long a login can be refreshed or renewed')),
+      '--workload-ttl': usually('1h', duration('TIME', 'the lease of the token of a program, at most 1h')),
       '--invite-ttl': usually('7d', duration('TIME', 'how long an invite can be completed')),
       '--reset-ttl': usually('1h', duration('TIME', 'how long a password can be reset with a link')),
       '--smtp-url': text(

@@ -24,6 +24,8 @@ export interface Operation {
   readonly item?: (item: ManagedKey) => unknown;
   /** Translates our response into theirs. Throws `invalid`, with which the operation fails. */
   readonly answer: (ours: JsonObject, given: JsonObject) => VaultResponse;
+  /** Translates a refusal by its body; undefined for refusals that all operations have. */
+  readonly refusal?: (body: JsonObject) => VaultResponse | undefined;
   /** The error message if the key does not exist, or the whole answer. Default: 404 without messages. */
   readonly missing?: string | VaultResponse;
 }

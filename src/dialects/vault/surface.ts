@@ -14,6 +14,7 @@ import { failed, type Outcome, refused } from '../../http/respond.ts';
 import type { Ways } from '../../http/surface.ts';
 import type { TenantHandle } from '../../http/tenant-directory.ts';
 import { readAuthority } from '../../model/hosts.ts';
+import { isJsonObject } from '../../model/json.ts';
 import type { Tables } from '../../store/port.ts';
 import { envelopeIds, isSealed, noSuchRoute, permissionDenied, problem, type VaultResponse } from './answers.ts';
 import { codecOf, objectOf, outcomeOf, readBytes, refusalOf, toldBy } from './codec.ts';
@@ -23,6 +24,7 @@ import { isWrite, type Operation, type Setting } from './operation.ts';
 import { isKnownPath, operationOf, unsupportedOperation, unsupportedPath } from './operations.ts';
 import { capabilities, isAboutCapabilities, serverState } from './sys.ts';
 import { type Target, Targets } from './target.ts';
+import { methodOf, ownTokenOperation, tokenLogins, unknownRole } from './token-logins.ts';
 import { flagsOf, holderOf, logIn, lookUpSelf, renewSelf, type TokenRequest } from './tokens.ts';
 
 /** A request as parsed so far. */
@@ -110,8 +112,13 @@ class VaultSurface {
   }
 
   /** Runs one of our endpoints. */
-  async #run(request: ApiRequest, handle: TenantHandle, operation: Operation, credential: Bearer): Promise<Outcome> {
-    const { id, params = noParams, query = noParams, missing } = operation;
+  async #run(
+    request: ApiRequest,
+    handle: TenantHandle,
+    operation: Operation,
+    credential: Bearer | undefined,
+  ): Promise<Outcome> {
+    const { id, params = noParams, query = noParams } = operation;
     const way = this.#ways.endpoints.get(id);
     if (!way) throw new KmsError('internal', 'expected an endpoint that is served');
     const ofTenant = { ...request, tenant: handle.tenant.name };
@@ -122,7 +129,7 @@ class VaultSurface {
       codec: this.#codecOf(operation),
       dialect: 'vault',
     });
-    return this.#sent(handle, outcome, missing);
+    return this.#sent(handle, outcome, operation);
   }
 
   #codecOf(operation: Operation): Codec {
@@ -134,19 +141,23 @@ class VaultSurface {
   }
 
   /** The final outcome: a refusal of ours is translated into Vault's terms. */
-  #sent(handle: TenantHandle | undefined, outcome: Outcome, missing?: Operation['missing']): Outcome {
+  #sent(handle: TenantHandle | undefined, outcome: Outcome, operation?: Operation): Outcome {
     const { sentStatus: status } = outcome;
     if (status !== undefined) return { ...outcome, status };
     const { state } = this.#appliance;
     // If the tenant was deleted mid-flight, the response is the one that the next request will get.
     const isGone = handle && !state.sealed && !isServed(state, handle);
-    return this.#tell(isGone ? permissionDenied : refusalOf(outcome, missing));
+    if (isGone) return this.#tell(permissionDenied);
+    const own = isJsonObject(outcome.body) ? operation?.refusal?.(outcome.body) : undefined;
+    return this.#tell(own ?? refusalOf(outcome, operation?.missing));
   }
 
   #aboutToken(asked: VaultRequest, handle: TenantHandle, path: readonly string[]): Promise<Outcome> {
     const { target } = asked;
     const { method } = target;
     const whole = path.slice(1).join('/');
+    const own = asked.token === undefined ? undefined : ownTokenOperation(whole, method, asked.token);
+    if (own && asked.token !== undefined) return this.#run(asked.request, handle, own, new Bearer(asked.token));
     if (whole === 'token/lookup-self' && (method === 'GET' || isWrite(method))) {
       return this.#byToken(asked, handle, 'session.read', lookUpSelf);
     }
@@ -193,16 +204,34 @@ class VaultSurface {
   #logIn(
     asked: VaultRequest,
     open: OpenState,
-    { handle, name }: TenantRequest,
+    { handle, name, path: [, mount = ''] }: TenantRequest,
     refusal: string | undefined,
   ): Promise<Outcome> {
     const { token, request } = asked;
     const { world } = this.#appliance;
+    const method = methodOf(mount);
+    if (method !== undefined && handle && refusal === undefined) {
+      return this.#run(request, handle, tokenLogins[method], undefined);
+    }
     return this.#ownWork(asked, handle, 'session.create', async () => {
       if (refusal !== undefined) return problem(400, refusal);
+      if (method !== undefined) return this.#logInNowhere(method, request, name, open);
       const login = { token, from: request, handle, named: name, world };
       return logIn(login, open.people.appRoleBackoff, async () => objectOf(await readBytes(request)));
     });
+  }
+
+  /** A login with a token to an unknown tenant is braked and answered as one of which no role is known. */
+  async #logInNowhere(
+    method: 'jwt' | 'kubernetes',
+    request: ApiRequest,
+    name: string,
+    { people }: OpenState,
+  ): Promise<VaultResponse> {
+    const { role, jwt } = objectOf(await readBytes(request));
+    const origin = { tenant: `named ${name.slice(0, 253)}`, address: request.remoteAddress ?? 'local' };
+    await people.workloads.attempt(origin, String(jwt), async () => ({ told: {} }));
+    return unknownRole(method, role);
   }
 
   /** Queues like all other requests: senders of unknown tokens wait along with holders of known ones. */
@@ -273,7 +302,7 @@ function keyNamed(tables: Tables, { key, path }: Readonly<Record<string, string>
 }
 
 function isLogin(method: string, path: readonly string[]): boolean {
-  return path.length === 3 && path[0] === 'auth' && path[2] === 'login' && isWrite(method);
+  return path.length >= 3 && path[0] === 'auth' && path.at(-1) === 'login' && isWrite(method);
 }
 
 /** Finds the tenant by namespace, by the first path part if several precede the operation, or by host. */

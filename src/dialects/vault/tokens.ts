@@ -112,7 +112,10 @@ export async function logIn(
   const origin = { tenant: `named ${named.slice(0, longestName)}`, address };
   const refusal = backoff.refusal(origin);
   if (refusal) throw refusal;
-  const { role_id: role, secret_id: secret } = await read();
+  const { role_id: role, secret_id: secret, jwt } = await read();
+  if (role === undefined && jwt !== undefined) {
+    return problem(400, 'the mount of a login with a token begins with jwt or kubernetes, such as auth/jwt/login');
+  }
   const wrong = problem(400, 'invalid role or secret ID');
   if (typeof role !== 'string' || typeof secret !== 'string' || secret === '') return wrong;
   const turn = await backoff.begin({ ...origin, name: role });

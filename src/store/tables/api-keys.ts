@@ -27,10 +27,13 @@ export interface ApiKey {
   readonly updatedAt: number;
   /** Accurate to a minute; undefined before the first use. */
   readonly usedAt: number | undefined;
+  /** Whether it has a secret; without one, it is known by its other proofs alone. */
+  readonly hasSecret: boolean;
 }
 
-interface NewApiKey extends Omit<ApiKey, 'seq' | 'usedAt'> {
-  readonly secretHash: string;
+interface NewApiKey extends Omit<ApiKey, 'seq' | 'usedAt' | 'hasSecret'> {
+  /** Undefined for a key without a secret. */
+  readonly secretHash: string | undefined;
   /** The rings that its true flags name, `*` for a wildcard. */
   readonly rings: readonly string[];
 }
@@ -66,12 +69,22 @@ interface ApiKeyRow extends Row {
   created_by: string | null;
   updated_at: number;
   used_at: number | null;
+  has_secret: number;
 }
 
 type KnownColumns = Pick<ApiKeyRow, 'id' | 'active' | 'expires_at' | 'addresses' | 'account_id' | 'user_id' | 'flags'>;
 
+/** Stands in the column of a key without a secret; no hash has its first character. */
+function noSecret(id: string): string {
+  return `!${id}`;
+}
+const hasSecret = `secret_hash NOT GLOB '!*'`;
+
 const select = `SELECT seq, id, name, active, expires_at, addresses, account_id, user_id, flags, props, created_at,
-  created_by, updated_at, (SELECT used_at FROM api_key_uses u WHERE u.apikey_id = api_keys.id) AS used_at FROM api_keys`;
+  created_by, updated_at, ${hasSecret} AS has_secret,
+  (SELECT used_at FROM api_key_uses u WHERE u.apikey_id = api_keys.id) AS used_at FROM api_keys`;
+
+const known = 'SELECT id, active, expires_at, addresses, account_id, user_id, flags FROM api_keys';
 
 /** Milliseconds between two records of a key's use. */
 const useNoted = 60_000;
@@ -127,13 +140,23 @@ export function apiKeyTable(sql: Sql) {
     );
   }
 
+  /** With everything that depends on them. */
+  function eraseProofs(id: string): void {
+    for (const proof of sql.all<{ id: string }>('SELECT id FROM api_key_proofs WHERE apikey_id = ?', id)) {
+      sql.run('DELETE FROM api_key_proof_uses WHERE proof_id = ?', proof.id);
+      sql.run('DELETE FROM used_tokens WHERE proof_id = ?', proof.id);
+    }
+    sql.run('DELETE FROM workload_sessions WHERE apikey_id = ?', id);
+    sql.run('DELETE FROM api_key_proofs WHERE apikey_id = ?', id);
+  }
+
   return {
     insert(key: NewApiKey): void {
       sql.run(
         `INSERT INTO api_keys (id, secret_hash, name, active, expires_at, addresses, account_id, user_id, flags, props,
           created_at, created_by, updated_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
         key.id,
-        key.secretHash,
+        key.secretHash ?? noSecret(key.id),
         key.name,
         key.active ? 1 : 0,
         key.expiresAt ?? null,
@@ -152,22 +175,27 @@ export function apiKeyTable(sql: Sql) {
     /** The key for a bearer secret's hash, with the fields that authentication needs. */
     credential: (secretHash: string): CredentialRow | undefined =>
       sql.remember('api_keys', secretHash, () => {
-        const row = sql.get<KnownColumns>(
-          'SELECT id, active, expires_at, addresses, account_id, user_id, flags FROM api_keys WHERE secret_hash = ?',
-          secretHash,
-        );
-        if (!row) return undefined;
-        const addresses = textsOf(row.addresses);
-        return {
-          id: row.id,
-          active: row.active === 1,
-          expiresAt: row.expires_at ?? undefined,
-          addresses: addresses.length === 0 ? undefined : addressSet(addresses),
-          accountId: row.account_id,
-          userId: row.user_id ?? undefined,
-          flagsText: row.flags,
-        };
+        const row = sql.get<KnownColumns>(`${known} WHERE secret_hash = ?`, secretHash);
+        return row && credentialRow(row);
       }),
+
+    /** The same for a key's id. */
+    credentialById: (id: string): CredentialRow | undefined =>
+      sql.remember('api_keys', id, () => {
+        const row = sql.get<KnownColumns>(`${known} WHERE id = ?`, id);
+        return row && credentialRow(row);
+      }),
+
+    /** Ids of the keys of that name, oldest first, at most `most`. */
+    idsByName: (name: string, most: number): string[] =>
+      sql
+        .all<{ id: string }>(`SELECT id FROM api_keys WHERE name = ? AND name <> '' ORDER BY seq LIMIT ?`, name, most)
+        .map(({ id }) => id),
+
+    /** Gives the key a secret in place of the one that it has, or takes it away. */
+    setSecret(id: string, secretHash: string | undefined): void {
+      sql.run('UPDATE api_keys SET secret_hash = ? WHERE id = ?', secretHash ?? noSecret(id), id);
+    },
 
     /** Records a use of the key, once a minute. */
     noteUse(id: string, now: number): void {
@@ -264,9 +292,12 @@ export function apiKeyTable(sql: Sql) {
     /** How usable keys hold `*`. */
     holding(now: number): Holding {
       const held = `SELECT 1 AS held FROM api_keys WHERE ${holdsAll} AND active = 1`;
-      if (sql.get(`${held} AND expires_at IS NULL AND addresses = '[]' LIMIT 1`)) return 'for good';
+      if (sql.get(`${held} AND expires_at IS NULL AND addresses = '[]' AND ${hasSecret} LIMIT 1`)) return 'for good';
       const lasting = '(expires_at IS NULL OR expires_at > ?)';
-      return sql.get(`${held} AND ${lasting} LIMIT 1`, now) ? 'within limits' : 'not';
+      // Another proof depends on others, such as an issuer.
+      const proved = `(${hasSecret} OR EXISTS
+        (SELECT 1 FROM api_key_proofs p WHERE p.apikey_id = api_keys.id AND p.active = 1))`;
+      return sql.get(`${held} AND ${lasting} AND ${proved} LIMIT 1`, now) ? 'within limits' : 'not';
     },
 
     /** Whether a usable key other than `exceptId` names that ring. */
@@ -324,6 +355,8 @@ export function apiKeyTable(sql: Sql) {
         const theirs = 'apikey_id IN (SELECT id FROM api_keys WHERE account_id = ? AND seq > ? AND seq <= ?)';
         sql.run(`DELETE FROM api_key_rings WHERE ${theirs}`, ...slice);
         sql.run(`DELETE FROM api_key_uses WHERE ${theirs}`, ...slice);
+        const proved = `SELECT DISTINCT apikey_id AS id FROM api_key_proofs WHERE ${theirs}`;
+        for (const { id } of sql.all<{ id: string }>(proved, ...slice)) eraseProofs(id);
         erased += sql.run('DELETE FROM api_keys WHERE account_id = ? AND seq > ? AND seq <= ?', ...slice);
       });
       return erased;
@@ -347,8 +380,22 @@ export function apiKeyTable(sql: Sql) {
     erase(id: string): void {
       sql.run('DELETE FROM api_key_rings WHERE apikey_id = ?', id);
       sql.run('DELETE FROM api_key_uses WHERE apikey_id = ?', id);
+      eraseProofs(id);
       sql.run('DELETE FROM api_keys WHERE id = ?', id);
     },
+  };
+}
+
+function credentialRow(row: KnownColumns): CredentialRow {
+  const addresses = textsOf(row.addresses);
+  return {
+    id: row.id,
+    active: row.active === 1,
+    expiresAt: row.expires_at ?? undefined,
+    addresses: addresses.length === 0 ? undefined : addressSet(addresses),
+    accountId: row.account_id,
+    userId: row.user_id ?? undefined,
+    flagsText: row.flags,
   };
 }
 
@@ -373,5 +420,6 @@ function fromRow(row: ApiKeyRow): ApiKey {
     createdBy: row.created_by ?? undefined,
     updatedAt: row.updated_at,
     usedAt: row.used_at ?? undefined,
+    hasSecret: row.has_secret === 1,
   };
 }

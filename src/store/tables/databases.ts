@@ -11,6 +11,7 @@ import { keyVersionTable } from './managed-key-versions.ts';
 import { managedKeyTable } from './managed-keys.ts';
 import { type MarkTable, markTable } from './marks.ts';
 import { oidcTable } from './oidc.ts';
+import { proofTable } from './proofs.ts';
 import { ringKeyTable } from './ring-keys.ts';
 import { ringTable } from './rings.ts';
 import { secondFactorTable } from './second-factors.ts';
@@ -19,6 +20,7 @@ import { tangTable } from './tang.ts';
 import { type TenantTable, tenantTable } from './tenants.ts';
 import { userTokenTable } from './user-tokens.ts';
 import { userTable } from './users.ts';
+import { workloadSessionTable } from './workload-sessions.ts';
 import { wrappingKeyTable } from './wrapping-keys.ts';
 
 export function tenantTables(sql: Sql): Tables {
@@ -29,6 +31,8 @@ export function tenantTables(sql: Sql): Tables {
     assets: assetTable(sql),
     accounts: accountTable(sql),
     apiKeys: apiKeyTable(sql),
+    proofs: proofTable(sql),
+    workloadSessions: workloadSessionTable(sql),
     users: userTable(sql),
     sessions: sessionTable(sql),
     userTokens: userTokenTable(sql),

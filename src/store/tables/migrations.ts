@@ -6,6 +6,7 @@ import type { Session, Written } from '../session.ts';
 import { openState, type State } from '../state.ts';
 import { systemKeyFlags, tenantKeyFlags } from './key-flags.ts';
 import { managedKeySchema } from './managed-key-schema.ts';
+import { proofSchema } from './proof-schema.ts';
 import { tenantSchema } from './tenant-schema.ts';
 
 export interface Migration {
@@ -17,6 +18,7 @@ export const tenantMigrations: readonly Migration[] = [
   { name: 'the tables of 0.1.0', statements: tenantSchema },
   { name: 'flags of managed keys', statements: tenantKeyFlags },
   { name: 'the tables of managed keys', statements: managedKeySchema },
+  { name: 'the tables of proofs', statements: proofSchema },
 ];
 
 export const systemMigrations: readonly Migration[] = [

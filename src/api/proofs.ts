@@ -1,0 +1,294 @@
+// Proofs of API keys on the wire, and the logins of programs that have one instead of a stored secret.
+import { z } from 'zod';
+import { emptyBody, endpoint, missing, tooManyTries } from './endpoint.ts';
+import { sample } from './example-values.ts';
+import {
+  accessTokenPattern,
+  callerId,
+  count,
+  epochTime,
+  freeForm,
+  idOf,
+  pastTime,
+  pathText,
+  requiredText,
+  secretText,
+  text,
+  timestamp,
+} from './values.ts';
+
+const tag = 'API keys';
+const login = 'Login';
+
+const kinds = ['secret', 'aws', 'certificate', 'jwt'] as const;
+const keyid = idOf('apik').meta({ description: 'id of the API key', examples: [sample.apikeyId] });
+const name = text
+  .refine(
+    (value) => [...value].length <= 128 && !/\p{C}/u.test(value),
+    'has at most 128 characters, all of them visible',
+  )
+  .meta({ description: 'what people call the proof, in at most 128 characters', examples: ['CI of payroll'] });
+
+const trust = {
+  issuer: requiredText.meta({
+    description:
+      'for `jwt`: who signs the tokens, exactly as they name it: https (http on this machine alone), or `spiffe://` and a trust domain',
+    examples: ['https://token.actions.githubusercontent.com'],
+  }),
+  audience: z.union([requiredText, z.array(requiredText)]).meta({
+    description: 'for `jwt`: the audience that tokens must be issued for, or several, of which one is enough',
+    examples: ['kms'],
+  }),
+  subject: requiredText.meta({
+    description: 'for `jwt`: the claim `sub`; `*` stands for anything but a slash, `**` for anything',
+    examples: ['repo:acme/payroll:ref:refs/heads/main'],
+  }),
+  claims: freeForm.meta({
+    description:
+      'for `jwt`: claims by name or JSON pointer, each with its value or the values of which it must have one; `*` as in `subject`',
+    examples: [{ repository_id: '123456789' }],
+  }),
+  jwks: freeForm.meta({
+    description:
+      "for `jwt`: the issuer's public keys, pinned (RFC 7517, or a SPIFFE bundle); absent: those that it publishes, by discovery",
+    examples: [{ keys: [] }],
+  }),
+  jwksUrl: requiredText.meta({
+    description: 'for `jwt`: the https address of the keys, if the issuer has no discovery document',
+    examples: ['https://cluster.example.org/openid/v1/jwks'],
+  }),
+  ca: requiredText.meta({
+    description:
+      "for `jwt`: PEM of the authorities that the issuer's address is trusted by, instead of the public ones",
+    examples: ['-----BEGIN CERTIFICATE-----\nMIIB…\n-----END CERTIFICATE-----\n'],
+  }),
+  once: z.boolean().meta({
+    description: 'for `jwt`: each token opens one session; it then needs the claim `jti`',
+    examples: [false],
+  }),
+  longest: z
+    .int()
+    .min(60)
+    .max(86_400)
+    .meta({
+      description: 'for `jwt`: the longest lifetime of a token in seconds; a day if absent',
+      examples: [3600],
+    }),
+};
+
+const given = Object.fromEntries(Object.entries(trust).map(([field, schema]) => [field, schema.exactOptional()])) as {
+  readonly [Field in keyof typeof trust]: z.ZodExactOptional<(typeof trust)[Field]>;
+};
+
+/** The same in answers, which have every text. */
+const shown = {
+  ...(Object.fromEntries(
+    (['issuer', 'subject', 'jwksUrl'] as const).map((field) => [field, shownText(trust[field]).exactOptional()]),
+  ) as Record<'issuer' | 'subject' | 'jwksUrl', z.ZodExactOptional<z.ZodString>>),
+  audience: z
+    .array(z.string())
+    .exactOptional()
+    .meta({
+      description: 'for `jwt`: audiences of which a token must name one',
+      examples: [['kms']],
+    }),
+  claims: given.claims,
+  jwks: given.jwks,
+  once: given.once,
+  longest: given.longest,
+};
+
+function shownText(schema: z.ZodType): z.ZodString {
+  const { description = '', examples } = schema.meta() ?? {};
+  return z.string().meta({ description, examples: [examples].flat().map(String) });
+}
+
+const proof = z
+  .object({
+    id: z.string().meta({ description: 'id of the proof; `secret` for the secret', examples: [sample.proofId] }),
+    kind: z.enum(kinds).meta({
+      description: 'how the key is proved: a secret, an AWS access key, a client certificate, a signed token',
+      examples: ['jwt'],
+    }),
+    name: z.string().meta({ description: 'what people call it; may be empty', examples: ['CI of payroll'] }),
+    active: z.boolean().meta({ description: '`false`: it proves nothing', examples: [true] }),
+    createdAt: timestamp,
+    createdBy: callerId.nullable().meta({
+      description: 'id of the API key or User that made it, `local` for the administrator at the machine',
+      examples: [sample.userId],
+    }),
+    lastUsedAt: pastTime.nullable().meta({
+      description: 'the last request or login with it, to a minute, in epoch milliseconds; `null` before the first',
+      examples: [sample.epochTime],
+    }),
+    accessKeyId: z
+      .string()
+      .exactOptional()
+      .meta({ description: 'of an AWS access key', examples: [sample.accessKeyId] }),
+    ...shown,
+  })
+  .meta({ id: 'Proof', description: 'a way by which an API key is proved' });
+
+const newProof = proof
+  .extend({
+    key: z
+      .string()
+      .exactOptional()
+      .meta({ description: 'the new secret; told once', examples: [sample.apikey] }),
+    secretAccessKey: z
+      .string()
+      .exactOptional()
+      .meta({ description: 'the secret of the access key; told once', examples: [sample.secretAccessKey] }),
+  })
+  .meta({ id: 'NewProof', description: 'a proof that was just made' });
+
+const session = {
+  id: idOf('sess').meta({ description: 'id of the session', examples: [sample.sessionId] }),
+  keyid: keyid.meta({ description: 'id of the API key that the token acts as', examples: [sample.apikeyId] }),
+  proof: z.string().meta({ description: 'id of the proof', examples: [sample.proofId] }),
+  subject: z.string().meta({
+    description: 'the program, in the words of its proof',
+    examples: ['repo:acme/payroll:ref:refs/heads/main'],
+  }),
+  createdAt: pastTime.meta({ description: 'when it logged in, in epoch milliseconds', examples: [sample.epochTime] }),
+  expiresAt: epochTime.meta({ description: 'the end of its lease, in epoch milliseconds', examples: [1767229200000] }),
+  expiresIn: count.meta({ description: 'the seconds left until then', examples: [3600] }),
+  renewableUntil: epochTime.meta({
+    description: 'the time beyond which no renewal extends, in epoch milliseconds',
+    examples: [1767268800000],
+  }),
+};
+const workloadSession = z
+  .object(session)
+  .meta({ id: 'WorkloadSession', description: 'the login of a program by a proof of its API key' });
+
+const role = requiredText.meta({
+  description: 'the API key to act as: its id, its name if no other has it, or the id of a proof',
+  examples: [sample.apikeyId],
+});
+const token = secretText.meta({ description: 'the signed token (JWT)', examples: [sample.signedToken] });
+const seconds = z
+  .int()
+  .min(1)
+  .exactOptional()
+  .meta({ description: 'the lease in seconds, from now on; as long as may be if absent', examples: [3600] });
+const unknown = missing('no such API key, or it has no such proof');
+const params = z.object({ keyid: pathText, proof: pathText });
+
+export const proofEndpoints = [
+  endpoint('listProofs', {
+    tag,
+    summary: 'List the proofs of an API key, oldest first',
+    access: { kind: 'flag', action: 'apikey.read' },
+    params: z.object({ keyid: pathText }),
+    answer: z.object({ proofs: z.array(proof).meta({ description: 'at most 20' }) }),
+    errors: unknown,
+  }),
+  endpoint('addProof', {
+    tag,
+    summary: 'Add a proof to an API key; the answer alone holds its secret, if it has one',
+    access: { kind: 'flag', action: 'apikey.update' },
+    params: z.object({ keyid: pathText }),
+    body: z.object({
+      kind: z.enum(['secret', 'aws', 'jwt']).meta({
+        description: '`secret` for a key that has none, `aws` for an AWS access key, `jwt` for signed tokens',
+        examples: ['jwt'],
+      }),
+      name: name.exactOptional(),
+      ...given,
+    }),
+    answer: newProof,
+    errors: unknown,
+  }),
+  endpoint('updateProof', {
+    tag,
+    summary: 'Switch a proof of an API key off or on',
+    access: { kind: 'flag', action: 'apikey.update' },
+    params,
+    body: z.object({
+      active: z
+        .boolean()
+        .meta({ description: '`false`: it proves nothing, from the next request on', examples: [false] }),
+    }),
+    answer: proof,
+    errors: unknown,
+  }),
+  endpoint('removeProof', {
+    tag,
+    summary: 'Remove a proof of an API key; its sessions end',
+    access: { kind: 'flag', action: 'apikey.update' },
+    params,
+    answer: emptyBody,
+    errors: unknown,
+  }),
+  endpoint('testProof', {
+    changes: false,
+    tag,
+    summary: 'Tell whether a signed token would log in as an API key, check by check; no session is opened',
+    access: { kind: 'flag', action: 'apikey.read' },
+    params: z.object({ keyid: pathText }),
+    body: z.object({ token }),
+    answer: z.object({
+      proofs: z
+        .array(
+          z.object({
+            proof: z.string().meta({ description: 'id of the proof', examples: [sample.proofId] }),
+            accepted: z.boolean().meta({ description: 'the token would log in', examples: [false] }),
+            steps: z
+              .array(
+                z.object({
+                  check: z.string().meta({ description: 'what is checked', examples: ['audience'] }),
+                  ok: z.boolean().meta({ description: 'it is right', examples: [false] }),
+                  reason: z
+                    .string()
+                    .exactOptional()
+                    .meta({ description: 'why not', examples: ['it was issued for another audience'] }),
+                }),
+              )
+              .meta({ description: 'the checks in order, up to the first that fails' }),
+          }),
+        )
+        .meta({ description: 'by proof, oldest first' }),
+    }),
+    errors: unknown,
+  }),
+  endpoint('workloadLogin', {
+    tag: login,
+    summary: 'Log in as an API key with a signed token that one of its proofs trusts',
+    access: { kind: 'public', backoff: true, recorded: 'session.create' },
+    body: z.object({
+      token,
+      role: role.exactOptional(),
+    }),
+    answer: z
+      .object({
+        accessToken: z.string().meta({
+          pattern: accessTokenPattern,
+          description: 'stands in place of an API key in `Authorization: Bearer`, with the flags of the API key',
+          examples: [sample.workloadToken],
+        }),
+        ...session,
+      })
+      .meta({ id: 'WorkloadLogin', description: 'a workload token, and the session that it is of' }),
+    errors: tooManyTries,
+  }),
+  endpoint('getWorkloadSession', {
+    tag: login,
+    summary: "Read the caller's own workload session",
+    access: { kind: 'credential', action: 'session.read' },
+    answer: workloadSession,
+  }),
+  endpoint('renewWorkloadSession', {
+    tag: login,
+    summary: "Extend the lease of the caller's workload token",
+    access: { kind: 'credential', action: 'session.refresh' },
+    body: z.object({ seconds }),
+    answer: workloadSession,
+  }),
+  endpoint('endWorkloadSession', {
+    tag: login,
+    summary: "End the caller's workload session",
+    access: { kind: 'credential', action: 'session.end' },
+    answer: emptyBody,
+  }),
+] as const;

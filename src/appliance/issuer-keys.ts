@@ -1,0 +1,167 @@
+// Keys of the issuers of signed tokens: pinned ones, and those that an issuer publishes, which are asked for once an
+// hour and when a token names an unknown key, at most once a minute. What cannot be asked for now is taken from the
+// last answer for a day.
+import type { JSONWebKeySet, JWK } from 'jose';
+import { z } from 'zod';
+import type { World } from '../core/context.ts';
+import { isSpiffe, type Trust } from '../core/proofs/trust.ts';
+import { invalidField, KmsError } from '../errors.ts';
+import { askProvider } from './provider-request.ts';
+
+/** Algorithms that tokens may be signed with, by the type and curve of the key. */
+export const algorithms: Readonly<Record<string, readonly string[]>> = {
+  RSA: ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  'EC P-256': ['ES256'],
+  'EC P-384': ['ES384'],
+  'EC P-521': ['ES512'],
+  'OKP Ed25519': ['EdDSA', 'Ed25519'],
+};
+export const allAlgorithms: readonly string[] = Object.values(algorithms).flat();
+
+const mostKeys = 100;
+/** Bits of an RSA modulus. */
+const leastModulus = 2048;
+/** Bytes of an answer. */
+const mostAnswer = 1_048_576;
+const answerTimeout = 5_000;
+const freshFor = 3_600_000;
+const askedAgain = 60_000;
+const goodFor = 86_400_000;
+const mostRemembered = 256;
+
+const base64url = z
+  .string()
+  .regex(/^[A-Za-z0-9_-]+$/)
+  .max(8192);
+const jwk = z.object({
+  kty: z.string(),
+  kid: z.string().max(512).optional(),
+  alg: z.string().optional(),
+  use: z.string().optional(),
+  n: base64url.optional(),
+  e: base64url.optional(),
+  crv: z.string().optional(),
+  x: base64url.optional(),
+  y: base64url.optional(),
+});
+const jwkSet = z.object({ keys: z.array(z.looseObject({ kty: z.string() })).max(mostKeys) });
+
+/** The keys that verify tokens, with their public members alone. Keys for anything else are left out. */
+export function verifyingKeys(given: unknown): JSONWebKeySet {
+  const set = jwkSet.safeParse(given);
+  if (!set.success) throw invalidField('jwks', `expected a JSON Web Key Set of at most ${mostKeys} keys`);
+  const keys = set.data.keys.flatMap((each) => {
+    if ('d' in each || 'k' in each) throw invalidField('jwks', 'has a private or secret key: give public keys alone');
+    const key = jwk.safeParse(each);
+    return key.success && isForTokens(key.data) ? [verifying(key.data)] : [];
+  });
+  return { keys };
+}
+
+function isForTokens({ kty, crv, alg, use, n }: z.output<typeof jwk>): boolean {
+  // SPIFFE's word for it is `jwt-svid`.
+  if (use !== undefined && use !== 'sig' && use !== 'jwt-svid') return false;
+  const kind = kty === 'RSA' ? kty : `${kty} ${crv}`;
+  const fitting = Object.hasOwn(algorithms, kind) ? algorithms[kind] : undefined;
+  if (!fitting || (alg !== undefined && !fitting.includes(alg))) return false;
+  return kty !== 'RSA' || ((n?.length ?? 0) * 6) / 8 >= leastModulus / 8;
+}
+
+function verifying({ use: _, ...members }: z.output<typeof jwk>): JWK {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as unknown as JWK;
+}
+
+interface Remembered {
+  keys: JSONWebKeySet | undefined;
+  /** Monotonic milliseconds of the last answer with keys, and of the last try. */
+  answeredAt: number;
+  triedAt: number;
+  underWay: Promise<void> | undefined;
+  problem: unknown;
+}
+
+/** An issuer's published keys. */
+export class IssuerKeys {
+  readonly #elapsed: World['elapsed'];
+  readonly #timeout: number;
+  readonly #remembered = new Map<string, Remembered>();
+
+  constructor({ elapsed }: Pick<World, 'elapsed'>, timeout = answerTimeout) {
+    this.#elapsed = elapsed;
+    this.#timeout = timeout;
+  }
+
+  /**
+   * The keys now. `missing`: a token names a key that is not among them, so that they are asked for again, if that was
+   * not done within the last minute. Throws `unavailable`.
+   */
+  async of(trust: Trust, missing = false): Promise<JSONWebKeySet> {
+    const known = this.#entry(trust);
+    const now = this.#elapsed();
+    const isDue = known.keys === undefined || now - known.answeredAt > freshFor || missing;
+    if (isDue && (known.underWay || now - known.triedAt >= askedAgain || known.triedAt === 0)) {
+      known.underWay ??= this.#ask(trust, known).finally(() => {
+        known.underWay = undefined;
+      });
+      await known.underWay;
+    }
+    if (known.keys && this.#elapsed() - known.answeredAt < goodFor) return known.keys;
+    throw new KmsError('unavailable', `the keys of ${trust.issuer} cannot be had now: try again later`, {
+      cause: known.problem,
+    });
+  }
+
+  #entry(trust: Trust): Remembered {
+    const name = JSON.stringify([trust.issuer, trust.jwksUrl, trust.ca, trust.isPrivateAllowed]);
+    const known = this.#remembered.get(name) ?? {
+      keys: undefined,
+      answeredAt: 0,
+      triedAt: 0,
+      underWay: undefined,
+      problem: undefined,
+    };
+    this.#remembered.delete(name);
+    const [oldest] = this.#remembered.size >= mostRemembered ? this.#remembered.keys() : [];
+    if (oldest !== undefined) this.#remembered.delete(oldest);
+    this.#remembered.set(name, known);
+    return known;
+  }
+
+  async #ask(trust: Trust, known: Remembered): Promise<void> {
+    known.triedAt = Math.max(1, this.#elapsed());
+    try {
+      const url = trust.jwksUrl ?? (await this.#discover(trust));
+      known.keys = verifyingKeys(await this.#json(url, trust));
+      known.answeredAt = this.#elapsed();
+      known.problem = undefined;
+    } catch (error) {
+      known.problem = error;
+    }
+  }
+
+  /** OpenID Connect Discovery 1.0, section 4. */
+  async #discover(trust: Trust): Promise<string> {
+    if (isSpiffe(trust.issuer)) throw new Error('a SPIFFE trust domain has no discovery document');
+    const document = z
+      .object({ issuer: z.string(), jwks_uri: z.string() })
+      .safeParse(await this.#json(`${trust.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, trust));
+    if (!document.success) throw new Error('its discovery document has no issuer or no jwks_uri');
+    const { issuer, jwks_uri: url } = document.data;
+    if (issuer !== trust.issuer) throw new Error('its discovery document names another issuer');
+    return url;
+  }
+
+  async #json(address: string, { issuer, ca, isPrivateAllowed }: Trust): Promise<unknown> {
+    const response = await askProvider(new URL(address), {
+      method: 'GET',
+      headers: { accept: 'application/json' },
+      issuer,
+      isPrivateAllowed,
+      timeout: this.#timeout,
+      mostAnswer,
+      ...(ca !== undefined && { ca }),
+    });
+    if (response.status !== 200) throw new Error(`the issuer answered ${response.status}`);
+    return response.json();
+  }
+}

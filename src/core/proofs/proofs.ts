@@ -1,0 +1,255 @@
+// Proofs of an API key: made, listed, switched off and on, removed. Each hands out all of the key's flags, so whoever
+// makes one must hold them; it ends with the key, and its sessions end with it.
+import type { Answer, Body } from '../../api/endpoints.ts';
+import { hashSecret, newApiKeySecret } from '../../crypto/secrets.ts';
+import { invalidField, KmsError } from '../../errors.ts';
+import type { ResourceRef } from '../../model/activity-details.ts';
+import { flagsOfText } from '../../model/flags.ts';
+import type { JsonObject } from '../../model/json.ts';
+import { timestamp } from '../../model/timestamp.ts';
+import type { Tables, Transaction } from '../../store/port.ts';
+import type { ApiKey } from '../../store/tables/api-keys.ts';
+import type { KnownProof, Proof, ProofKind } from '../../store/tables/proofs.ts';
+import { apiKeyThing } from '../accounts.ts';
+import { holderNeeded, isOperatorTenant, mayGrant, mayTouch } from '../authorization.ts';
+import type { Caller, Context } from '../context.ts';
+import { newAccessKey } from './access-keys.ts';
+import type { TokenVerifier } from './token-verifier.ts';
+import { checkedTrust, type Trust, type TrustInput } from './trust.ts';
+
+/** Proofs of one API key, its secret included. */
+const mostProofs = 20;
+/** Access keys of one API key: two, so that they can be rotated. */
+const mostAccessKeys = 2;
+
+/** The id under which the secret is listed among the proofs. */
+export const secretProof = 'secret';
+
+export type ShownProof = Answer<'listProofs'>['proofs'][number];
+type NewProof = Answer<'addProof'>;
+type ProofInput = Body<'addProof'>;
+
+export function findApiKey(tables: Pick<Tables, 'apiKeys'>, id: string): ApiKey {
+  const key = tables.apiKeys.byId(id);
+  if (!key) throw new KmsError('not-found', 'there is no such API key');
+  return key;
+}
+
+/** The secret first, then the others, oldest first. */
+export function listProofs({ tx }: Context, { keyid }: { readonly keyid: string }): Answer<'listProofs'> {
+  return { proofs: proofsOf(tx, findApiKey(tx, keyid)) };
+}
+
+function proofsOf(tx: Transaction, key: ApiKey): ShownProof[] {
+  const others = tx.proofs.ofKey(key.id).map(proofAnswer);
+  return key.hasSecret ? [secretAnswer(key), ...others] : others;
+}
+
+interface AddProof {
+  readonly keyid: string;
+  readonly proof: ProofInput;
+  readonly verifier: Pick<TokenVerifier, 'publicKeys'>;
+}
+
+/** The answer alone has the secret of one that has one. */
+export function addProof(ctx: Context, { keyid, proof, verifier }: AddProof): NewProof {
+  const { tx, caller } = ctx;
+  const key = findApiKey(tx, keyid);
+  mayTouch(caller, key);
+  mayGrant(caller, flagsOfText(key.flagsText));
+  const all = proofsOf(tx, key);
+  if (all.length >= mostProofs) throw new KmsError('quota', `an API key has at most ${mostProofs} proofs`);
+  const { name = '' } = proof;
+  switch (proof.kind) {
+    case 'secret':
+      return addSecret(ctx, key);
+    case 'aws':
+      return addAccessKey(ctx, key, name);
+    case 'jwt': {
+      const given = proof.jwks === undefined ? proof : { ...proof, jwks: verifier.publicKeys(proof.jwks) };
+      const trust = checkedTrust(trustInput(given), mayAskPrivate(ctx));
+      // A spread, since settings are stored as a plain object.
+      return shownAsNew(
+        ctx,
+        key,
+        insert(ctx, key, { kind: 'jwt', name, subject: trust.issuer, settings: { ...trust } }),
+      );
+    }
+  }
+}
+
+/** Throws `invalid` for fields that are missing. */
+function trustInput({ issuer, audience, subject, claims, jwks, jwksUrl, ca, once, longest }: ProofInput): TrustInput {
+  if (issuer === undefined) throw invalidField('issuer', 'is required');
+  if (audience === undefined) throw invalidField('audience', 'is required: which audience the tokens are issued for');
+  return {
+    issuer,
+    audience,
+    ...(subject !== undefined && { subject }),
+    ...(claims !== undefined && { claims }),
+    ...(jwks !== undefined && { jwks }),
+    ...(jwksUrl !== undefined && { jwksUrl }),
+    ...(ca !== undefined && { ca }),
+    ...(once !== undefined && { once }),
+    ...(longest !== undefined && { longest }),
+  };
+}
+
+/** Whether the appliance may ask private addresses on this caller's word: those that run it may. */
+function mayAskPrivate({ caller, tenant }: Pick<Context, 'caller' | 'tenant'>): boolean {
+  return caller.kind === 'local' || (isOperatorTenant(tenant) && caller.flags.covers('*'));
+}
+
+function addSecret(ctx: Context, key: ApiKey): NewProof {
+  if (key.hasSecret) {
+    throw new KmsError('conflict', 'the API key has a secret: remove that first, or make another API key');
+  }
+  const secret = newApiKeySecret(ctx.world.random);
+  ctx.tx.apiKeys.setSecret(key.id, hashSecret(secret));
+  noteProof(ctx, key, { id: secretProof, kind: 'secret' }, 'add');
+  return { ...secretAnswer({ ...key, hasSecret: true }), key: secret };
+}
+
+function addAccessKey(ctx: Context, key: ApiKey, name: string): NewProof {
+  const { tx, world, tenant } = ctx;
+  if (tx.proofs.ofKey(key.id).filter(({ kind }) => kind === 'aws').length >= mostAccessKeys) {
+    throw new KmsError('quota', `an API key has at most ${mostAccessKeys} access keys: remove one first`);
+  }
+  const { accessKeyId, secretAccessKey, sealed } = newAccessKey(tenant.keys, key.id, world.random);
+  const made = insert(ctx, key, { kind: 'aws', name, subject: accessKeyId, settings: {}, sealed });
+  return { ...shownAsNew(ctx, key, made), secretAccessKey };
+}
+
+interface Draft {
+  readonly kind: ProofKind;
+  readonly name: string;
+  readonly subject: string;
+  readonly settings: JsonObject;
+  readonly sealed?: Proof['sealed'];
+}
+
+function insert({ tx, world, caller }: Context, key: ApiKey, { sealed, ...draft }: Draft): Proof {
+  const proof: Proof = {
+    ...draft,
+    sealed,
+    id: world.newId('proof'),
+    apikeyId: key.id,
+    active: true,
+    createdAt: world.now(),
+    createdBy: caller.id,
+    usedAt: undefined,
+  };
+  tx.proofs.insert(proof);
+  return proof;
+}
+
+function shownAsNew(ctx: Context, key: ApiKey, proof: Proof): ShownProof {
+  noteProof(ctx, key, proof, 'add');
+  return proofAnswer(proof);
+}
+
+interface ProofRef {
+  readonly keyid: string;
+  readonly proof: string;
+}
+
+/** Switches a proof off, from the next request on, or on again. */
+export function setProof(ctx: Context, { keyid, proof: id }: ProofRef, active: boolean): ShownProof {
+  const { tx, caller } = ctx;
+  const key = findApiKey(tx, keyid);
+  mayTouch(caller, key);
+  if (id === secretProof) throw invalidField('proof', 'a secret cannot be switched off: remove it, or disable the key');
+  const proof = findProof(tx, key, id);
+  if (active) mayGrant(caller, flagsOfText(key.flagsText));
+  const needHolder = holderNeeded(ctx);
+  tx.proofs.setActive(proof.id, active);
+  needHolder();
+  noteProof(ctx, key, proof, active ? 'enable' : 'disable');
+  return proofAnswer({ ...proof, active });
+}
+
+/** Its sessions end. */
+export function removeProof(ctx: Context, { keyid, proof: id }: ProofRef): Record<string, never> {
+  const { tx, caller } = ctx;
+  const key = findApiKey(tx, keyid);
+  mayTouch(caller, key);
+  const needHolder = holderNeeded(ctx);
+  if (id === secretProof) {
+    if (!key.hasSecret) throw unknownProof();
+    tx.apiKeys.setSecret(key.id, undefined);
+    needHolder();
+    noteProof(ctx, key, { id, kind: 'secret' }, 'remove');
+    return {};
+  }
+  const proof = findProof(tx, key, id);
+  tx.workloadSessions.eraseOfProof(proof.id);
+  tx.proofs.erase(proof.id);
+  needHolder();
+  noteProof(ctx, key, proof, 'remove');
+  return {};
+}
+
+function findProof({ proofs }: Pick<Tables, 'proofs'>, key: ApiKey, id: string): Proof {
+  const found = proofs.ofKey(key.id).find((each) => each.id === id || each.subject === id);
+  if (!found) throw unknownProof();
+  return found;
+}
+
+function unknownProof(): KmsError {
+  return new KmsError('not-found', 'the API key has no such proof');
+}
+
+function noteProof(ctx: Context, key: ApiKey, { id, kind }: { id: string; kind: string }, what: string): void {
+  const proof: ResourceRef = { type: 'proof', id, name: kind };
+  ctx.note({ object: apiKeyThing(key), objects: [proof], proofChange: what });
+}
+
+/** Where and how a trust is stored. */
+export function trustOf({ settings }: Pick<KnownProof, 'settings'>): Trust {
+  // Cast: the column holds what `addProof` wrote into it.
+  return settings as unknown as Trust;
+}
+
+function secretAnswer(key: ApiKey): ShownProof {
+  return {
+    id: secretProof,
+    kind: 'secret',
+    name: '',
+    active: true,
+    createdAt: timestamp(key.createdAt),
+    createdBy: key.createdBy ?? null,
+    lastUsedAt: null,
+  };
+}
+
+export function proofAnswer(proof: Proof): ShownProof {
+  return {
+    id: proof.id,
+    kind: proof.kind,
+    name: proof.name,
+    active: proof.active,
+    createdAt: timestamp(proof.createdAt),
+    createdBy: proof.createdBy,
+    lastUsedAt: proof.usedAt ?? null,
+    ...(proof.kind === 'aws' && proof.subject !== undefined && { accessKeyId: proof.subject }),
+    ...(proof.kind === 'jwt' && trustAnswer(trustOf(proof))),
+  };
+}
+
+function trustAnswer({ issuer, audiences, subject, claims, jwks, jwksUrl, once, longest }: Trust) {
+  return {
+    issuer,
+    audience: [...audiences],
+    claims: Object.fromEntries(Object.entries(claims).map(([name, values]) => [name, [...values]])),
+    once,
+    longest,
+    ...(subject !== undefined && { subject }),
+    ...(jwks !== undefined && { jwks }),
+    ...(jwksUrl !== undefined && { jwksUrl }),
+  };
+}
+
+/** How a caller was proved, for every record of what it did. */
+export function proofProps({ proof }: Caller): JsonObject | undefined {
+  return proof && { proof: proof.id, ...(proof.subject !== undefined && { subject: proof.subject }) };
+}
