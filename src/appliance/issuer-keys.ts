@@ -2,14 +2,14 @@
 // hour and when a token names an unknown key, at most once a minute. What cannot be asked for now is taken from the
 // last answer for a day.
 import type { JSONWebKeySet, JWK } from 'jose';
-import { z } from 'zod';
+import { discoveryDocument, jwkSet, mostJwks, publicJwk } from '../api/jwks.ts';
 import type { World } from '../core/context.ts';
 import { isSpiffe, type Trust } from '../core/proofs/trust.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import { askProvider } from './provider-request.ts';
 
 /** Algorithms that tokens may be signed with, by the type and curve of the key. */
-export const algorithms: Readonly<Record<string, readonly string[]>> = {
+const algorithms: Readonly<Record<string, readonly string[]>> = {
   RSA: ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
   'EC P-256': ['ES256'],
   'EC P-384': ['ES384'],
@@ -18,7 +18,6 @@ export const algorithms: Readonly<Record<string, readonly string[]>> = {
 };
 export const allAlgorithms: readonly string[] = Object.values(algorithms).flat();
 
-const mostKeys = 100;
 /** Bits of an RSA modulus. */
 const leastModulus = 2048;
 /** Bytes of an answer. */
@@ -29,36 +28,21 @@ const askedAgain = 60_000;
 const goodFor = 86_400_000;
 const mostRemembered = 256;
 
-const base64url = z
-  .string()
-  .regex(/^[A-Za-z0-9_-]+$/)
-  .max(8192);
-const jwk = z.object({
-  kty: z.string(),
-  kid: z.string().max(512).optional(),
-  alg: z.string().optional(),
-  use: z.string().optional(),
-  n: base64url.optional(),
-  e: base64url.optional(),
-  crv: z.string().optional(),
-  x: base64url.optional(),
-  y: base64url.optional(),
-});
-const jwkSet = z.object({ keys: z.array(z.looseObject({ kty: z.string() })).max(mostKeys) });
+type PublicJwk = ReturnType<typeof publicJwk.parse>;
 
 /** The keys that verify tokens, with their public members alone. Keys for anything else are left out. */
 export function verifyingKeys(given: unknown): JSONWebKeySet {
   const set = jwkSet.safeParse(given);
-  if (!set.success) throw invalidField('jwks', `expected a JSON Web Key Set of at most ${mostKeys} keys`);
+  if (!set.success) throw invalidField('jwks', `expected a JSON Web Key Set of at most ${mostJwks} keys`);
   const keys = set.data.keys.flatMap((each) => {
     if ('d' in each || 'k' in each) throw invalidField('jwks', 'has a private or secret key: give public keys alone');
-    const key = jwk.safeParse(each);
+    const key = publicJwk.safeParse(each);
     return key.success && isForTokens(key.data) ? [verifying(key.data)] : [];
   });
   return { keys };
 }
 
-function isForTokens({ kty, crv, alg, use, n }: z.output<typeof jwk>): boolean {
+function isForTokens({ kty, crv, alg, use, n }: PublicJwk): boolean {
   // SPIFFE's word for it is `jwt-svid`.
   if (use !== undefined && use !== 'sig' && use !== 'jwt-svid') return false;
   const kind = kty === 'RSA' ? kty : `${kty} ${crv}`;
@@ -67,7 +51,7 @@ function isForTokens({ kty, crv, alg, use, n }: z.output<typeof jwk>): boolean {
   return kty !== 'RSA' || ((n?.length ?? 0) * 6) / 8 >= leastModulus / 8;
 }
 
-function verifying({ use: _, ...members }: z.output<typeof jwk>): JWK {
+function verifying({ use: _, ...members }: PublicJwk): JWK {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as unknown as JWK;
 }
 
@@ -142,9 +126,9 @@ export class IssuerKeys {
   /** OpenID Connect Discovery 1.0, section 4. */
   async #discover(trust: Trust): Promise<string> {
     if (isSpiffe(trust.issuer)) throw new Error('a SPIFFE trust domain has no discovery document');
-    const document = z
-      .object({ issuer: z.string(), jwks_uri: z.string() })
-      .safeParse(await this.#json(`${trust.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, trust));
+    const document = discoveryDocument.safeParse(
+      await this.#json(`${trust.issuer.replace(/\/$/, '')}/.well-known/openid-configuration`, trust),
+    );
     if (!document.success) throw new Error('its discovery document has no issuer or no jwks_uri');
     const { issuer, jwks_uri: url } = document.data;
     if (issuer !== trust.issuer) throw new Error('its discovery document names another issuer');

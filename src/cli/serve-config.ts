@@ -4,8 +4,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { PeopleSettings } from '../appliance/mail.ts';
 import type { CopySettings } from '../backup/service.ts';
-import { mostWorkload } from '../core/links.ts';
 import { KmsError } from '../errors.ts';
+import { mostWorkload } from '../model/ages.ts';
 import { secretOf } from '../model/secret-text.ts';
 import type { ServeConfig } from '../server/config.ts';
 import type { RetentionSettings } from '../telemetry/retention.ts';

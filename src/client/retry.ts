@@ -31,6 +31,7 @@ const reading: ReadonlySet<ClientEndpointId> = new Set([
   'validateApiKey',
   'passkeyLoginOptions',
   'startOidc',
+  'testProof',
 ]);
 
 /**

@@ -43,7 +43,7 @@ export interface Caller {
   readonly proof?: CallerProof;
 }
 
-export interface CallerProof {
+interface CallerProof {
   readonly id: string;
   /** The program, in the words of its proof. */
   readonly subject?: string;
@@ -148,8 +148,9 @@ export interface HowLoggedIn {
 /** Context of an operation that needs no credential. */
 export interface PublicContext extends Omit<Context, 'caller' | 'handsOut' | 'did'> {
   /**
-   * Sets the id that the request is recorded under: of the user whose name or link it came with, or of the API key that a
-   * program logs in as. `undefined` for an unknown name: such a request is counted, not recorded. `how` applies to refusals too.
+   * Sets the id that the request is recorded under: of the user whose name or link it came with, or of the API key that
+   * a program logs in as. `undefined` for an unknown name: such a request is counted, not recorded. `how` applies to
+   * refusals too.
    */
   readonly identify?: ((userId: string | undefined, how?: HowLoggedIn) => void) | undefined;
 }

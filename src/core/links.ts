@@ -10,14 +10,11 @@ export interface Lifetimes {
   readonly session: number;
   readonly invite: number;
   readonly reset: number;
-  /** A lease of a workload token: from its login or renewal on, at most `mostWorkload`. */
+  /** The lease of a workload token, from its login or renewal on. */
   readonly workload: number;
 }
 
 const hour = 3_600_000;
-
-/** Milliseconds. */
-export const mostWorkload = hour;
 
 export const defaultLifetimes: Lifetimes = {
   access: hour,

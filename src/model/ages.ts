@@ -21,3 +21,6 @@ export function ageText(milliseconds: number): string {
   }
   return `${milliseconds / units.s}s`;
 }
+
+/** Longest lease of a workload token, in milliseconds. */
+export const mostWorkload = 3_600_000;

@@ -61,6 +61,8 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   pino: ['server'],
   nodemailer: ['appliance'],
   oauth4webapi: ['appliance'],
+  // Loaded with the first login by a signed token.
+  jose: ['appliance'],
   '@peculiar/x509': ['platform'],
   '@simplewebauthn/server': ['crypto'],
   '@simplewebauthn/browser': ['console'],

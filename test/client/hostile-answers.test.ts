@@ -17,7 +17,7 @@ const ids = Object.keys(clientPaths) as ClientEndpointId[]; // the keys of an ob
 const input = {
   ...{ ringname: 'payroll', name: 'payroll', id: 'x', keyId: 'x', hash: 'x', header: 'x', keyringname: 'payroll' },
   ...{ apikey: 'x', apikeyid: 'x', keyid: 'x', accountId: 'x', username: 'x', thumbprint: 'x', token: 'x', key: 'x' },
-  ...{ alias: 'x', path: 'x' },
+  ...{ alias: 'x', path: 'x', proof: 'x' },
 };
 
 async function askedOf(id: ClientEndpointId, answer: unknown): Promise<unknown> {

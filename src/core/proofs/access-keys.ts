@@ -1,7 +1,7 @@
 // AWS access keys: an id that says whose they are to scanners of secrets, and a secret that the appliance must be able
 // to read, since each request is checked under it. It is sealed under a key of the tenant, bound to its id and API key.
-import { base32 } from '@scure/base';
 import { openXChaCha, sealXChaCha } from '../../crypto/aead.ts';
+import { toPlainBase32 } from '../../crypto/base32.ts';
 import { concatBytes, fromBase64, fromUtf8, toBase64, utf8 } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { TenantKeys } from '../../seal/tenant-keys.ts';
@@ -26,13 +26,13 @@ interface AccessKey {
 
 export function newAccessKey(keys: TenantKeys, apikeyId: string, random: World['random']): AccessKey {
   // Ten bytes are sixteen digits.
-  const accessKeyId = idPrefix + base32.encode(random(10));
+  const accessKeyId = idPrefix + toPlainBase32(random(10));
   const secretAccessKey = toBase64(random((secretLength * 3) / 4));
   return { accessKeyId, secretAccessKey, sealed: sealed(keys, apikeyId, accessKeyId, secretAccessKey, random) };
 }
 
 /** The secret of an access key. Throws `corrupt` if it was sealed for another, or altered. */
-export function secretOf(keys: TenantKeys, { apikeyId, subject = '', sealed: stored }: KnownProof): string {
+function secretOf(keys: TenantKeys, { apikeyId, subject = '', sealed: stored }: KnownProof): string {
   const bytes = stored && fromBase64(stored.text);
   const key = stored && keys.key('proof', stored.epoch);
   const open =

@@ -1,4 +1,4 @@
-// Proofs of an API key: made, listed, switched off and on, removed. Each hands out all of the key's flags, so whoever
+// The life of an API key's proofs: made, listed, switched off and on, removed. Each hands out all of the key's flags, so whoever
 // makes one must hold them; it ends with the key, and its sessions end with it.
 import type { Answer, Body } from '../../api/endpoints.ts';
 import { hashSecret, newApiKeySecret } from '../../crypto/secrets.ts';
@@ -23,9 +23,9 @@ const mostProofs = 20;
 const mostAccessKeys = 2;
 
 /** The id under which the secret is listed among the proofs. */
-export const secretProof = 'secret';
+const secretProof = 'secret';
 
-export type ShownProof = Answer<'listProofs'>['proofs'][number];
+type ShownProof = Answer<'listProofs'>['proofs'][number];
 type NewProof = Answer<'addProof'>;
 type ProofInput = Body<'addProof'>;
 
@@ -222,7 +222,7 @@ function secretAnswer(key: ApiKey): ShownProof {
   };
 }
 
-export function proofAnswer(proof: Proof): ShownProof {
+function proofAnswer(proof: Proof): ShownProof {
   return {
     id: proof.id,
     kind: proof.kind,

@@ -1,4 +1,4 @@
-// What logins by signed tokens need of the outside: a verifier that knows the issuers' keys.
+// The verifier that logins by signed tokens need: it lies outside, since it knows the issuers' keys.
 import type { JsonObject } from '../../model/json.ts';
 import type { Misfit, Trust } from './trust.ts';
 

@@ -1,5 +1,5 @@
-// What an API key trusts a signed token (JWT) for: issuer, audience, subject and claims. A trust that would let in
-// strangers cannot be made, and a claim fits it exactly or by a glob whose `*` stops at a slash.
+// The trust of an API key in signed tokens (JWT): issuer, audience, subject and claims. One that would let in
+// strangers cannot be made; a claim fits exactly or by a glob whose `*` stops at a slash.
 import { invalidField } from '../../errors.ts';
 import { isLoopbackHost } from '../../model/hosts.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
@@ -26,7 +26,7 @@ export interface Trust {
   readonly longest: number;
 }
 
-export const longestLifetime = 24 * 3600;
+const longestLifetime = 24 * 3600;
 const longestText = 1024;
 const mostAudiences = 10;
 const mostClaims = 20;
@@ -260,7 +260,7 @@ const longestCompared = 2048;
 const mostStars = 8;
 
 /** `*` stands for any characters but a slash, `**` for any at all. */
-export function fitsGlob(glob: string, text: string): boolean {
+function fitsGlob(glob: string, text: string): boolean {
   if (!glob.includes('*')) return glob === text;
   if (text.length > longestCompared) return false;
   const parts = glob.split(/(\*\*?)/);

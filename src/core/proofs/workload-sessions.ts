@@ -22,14 +22,14 @@ const purgedAtOnce = 20;
 /** Proofs that a token is compared with, if the login names none. */
 const mostCompared = 20;
 
-export interface WorkloadLifetimes {
+interface WorkloadLifetimes {
   /** Milliseconds from a login or renewal to the end of its lease. */
   readonly workload: number;
   /** Milliseconds from the login beyond which no renewal extends. */
   readonly session: number;
 }
 
-/** What a workload token stands for. */
+/** A workload token's session and API key. */
 export interface KnownWorkload {
   readonly session: WorkloadSession;
   readonly key: CredentialRow;
@@ -94,7 +94,7 @@ function candidate(proof: KnownProof): Candidate {
 }
 
 /** A token that fits a proof. */
-export interface ProvenToken {
+interface ProvenToken {
   readonly proof: KnownProof;
   readonly trust: Trust;
   readonly claims: JsonObject;
@@ -149,7 +149,7 @@ interface Opening {
 }
 
 /** The session that a login opened. */
-export interface OpenedSession {
+interface OpenedSession {
   readonly token: string;
   readonly session: WorkloadSession;
 }
@@ -165,7 +165,7 @@ export function loginByToken(
   const subject = typeof claims.sub === 'string' ? claims.sub.slice(0, 1024) : '';
   ctx.identify?.(proof.apikeyId, { proof: proof.id, subject });
   const key = tx.apiKeys.credentialById(proof.apikeyId);
-  // What was read before the transaction may be gone.
+  // Both were read before the transaction, and may be gone.
   if (!key || tx.proofs.byId(proof.id)?.active !== true || !isUsable(key)) {
     refuse(ctx, proof, subject, {
       check: 'api-key',
@@ -199,7 +199,7 @@ export function refusedToken({ check, claim, reason }: Misfit, role?: string): K
 }
 
 /** Opens a session of a proof that was checked. */
-export function openWorkloadSession(
+function openWorkloadSession(
   { tx, world }: Pick<PublicContext, 'tx' | 'world'>,
   { proof, subject, details, boundTo }: Opening,
   { workload, session: longest }: WorkloadLifetimes,
@@ -228,7 +228,7 @@ export function openWorkloadSession(
 }
 
 /** The workload session of the caller. Throws `invalid` for any other credential. */
-export function ownWorkloadSession(tables: Pick<Tables, 'workloadSessions'>, { proof }: Caller): WorkloadSession {
+function ownWorkloadSession(tables: Pick<Tables, 'workloadSessions'>, { proof }: Caller): WorkloadSession {
   const session = proof?.session === undefined ? undefined : tables.workloadSessions.byTokenHash(proof.session);
   if (!session) throw new KmsError('invalid', 'expected a workload token, as a login with a proof gives it');
   return session;

@@ -33,7 +33,7 @@ export const tokenLogins: Readonly<Record<Method, Operation>> = {
   kubernetes: loginOf('kubernetes'),
 };
 
-/** What holders of a workload token do with it, by path and method; undefined for anything else. */
+/** The operations of a workload token's holder on it, by path and method; undefined for anything else. */
 export function ownTokenOperation(path: string, method: string, token: string): Operation | undefined {
   if (!isWellFormedToken('workload', token)) return undefined;
   if (path === 'token/lookup-self' && method === 'GET') {

@@ -13,7 +13,7 @@ export interface WorkloadSession {
   readonly subject: string;
   /** Hash of the public key of the client certificate that every request must come with; undefined = none. */
   readonly boundTo: string | undefined;
-  /** What clients are told about the login. */
+  /** Further facts about the login, for clients. */
   readonly details: JsonObject;
   readonly createdAt: number;
   readonly expiresAt: number;
