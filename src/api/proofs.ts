@@ -129,6 +129,8 @@ const proof = z
   })
   .meta({ id: 'Proof', description: 'a way by which an API key is proved' });
 
+export type Proof = z.output<typeof proof>;
+
 const newProof = proof
   .extend({
     key: z
@@ -259,6 +261,7 @@ export const proofEndpoints = [
     body: z.object({
       token,
       role: role.exactOptional(),
+      seconds,
     }),
     answer: z
       .object({

@@ -21,6 +21,7 @@ import { oidc } from './grammar/oidc.ts';
 import { globals } from './grammar/option-sets.ts';
 import { age, agePlugin, kubernetes, plugged, tofu } from './grammar/other-software.ts';
 import { profile } from './grammar/profile.ts';
+import { proof, workload } from './grammar/proof.ts';
 import { sealing } from './grammar/seal.ts';
 import { tang } from './grammar/tang.ts';
 import { tenant } from './grammar/tenant.ts';
@@ -87,7 +88,9 @@ function addCommands(kms: GrammarCommand): void {
 
   kms.commandsGroup('Access and activity:');
   kms.group('account', 'accounts, which own API keys').add(account, () => import('./commands/account.ts'));
-  kms.group('apikey', 'API keys, with which programs authenticate').add(apikey, () => import('./commands/apikey.ts'));
+  const apiKeys = kms.group('apikey', 'API keys, with which programs authenticate');
+  apiKeys.add(apikey, () => import('./commands/apikey.ts')).add(workload, () => import('./commands/proof.ts'));
+  apiKeys.group('proof', 'ways to prove an API key besides its secret').add(proof, () => import('./commands/proof.ts'));
   kms.group('user', 'users: people who log in').add(user, () => import('./commands/user.ts'));
   const tenants = kms.group('tenant', 'tenants: each has its own address, data and keys');
   tenants.add(tenant, () => import('./commands/tenant.ts'));

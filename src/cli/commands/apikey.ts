@@ -1,7 +1,7 @@
 // API key commands. A secret is shown once, when its key is made, or saved in a file that only its user can read.
 
 import type { FullApiKey, SafeApiKey } from '../../api/apikeys.ts';
-import type { Client } from '../../client/client.ts';
+import type { Client, InputOf } from '../../client/client.ts';
 import { items } from '../../client/pages.ts';
 import { KmsError } from '../../errors.ts';
 import { isKnownFlag, likelyFlag } from '../../model/flags.ts';
@@ -27,6 +27,7 @@ export async function create(cli: CliOf<typeof apikey.create>): Promise<void> {
     ...uidQuery(accountId),
     flags: flagsOf(cli),
     props: cli.get('--props'),
+    secret: cli.get('--no-secret') ? false : undefined,
     ...keyedBy(cli),
   });
   const { expiresAt } = input;
@@ -34,6 +35,10 @@ export async function create(cli: CliOf<typeof apikey.create>): Promise<void> {
     throw cli.wrong('--expires: expected a time in the future: the key would never work');
   }
   const path = cli.get('--secret-out');
+  if (cli.get('--no-secret')) {
+    if (path !== undefined) throw cli.wrong('--secret-out and --no-secret exclude each other');
+    return createWithoutSecret(cli, input);
+  }
   await withClient(cli, async (client) => {
     // Before the key is made: a secret that cannot be saved is useless.
     const file = path === undefined ? undefined : await newFile(path, 0o600);
@@ -68,6 +73,16 @@ export async function create(cli: CliOf<typeof apikey.create>): Promise<void> {
     } else if (failure !== undefined) {
       throw fileError('write', path, failure, 'the key is shown above, this once');
     } else await say(cli.io, visible(`the key is in ${path}, and nowhere else`));
+  });
+}
+
+async function createWithoutSecret(cli: CliOf<typeof apikey.create>, input: InputOf<'createApiKey'>): Promise<void> {
+  await withClient(cli, async (client) => {
+    const key = await client.createApiKey(input);
+    const { key: _, ...safe } = key;
+    await printThing(cli, safe, apiKeyPairs(key));
+    await warnOfUnknownRings(cli, client, input.flags ?? {});
+    await say(cli.io, `the key has no secret: \`kms apikey proof add ${key.keyid}\` says by what it is proved`);
   });
 }
 
@@ -187,7 +202,7 @@ const shownEnding = 6;
  * The id of the key that is named by its id, by the end of it as lists show it, or by its name. Throws `refused` if
  * there are several. A caller who may not list keys gives the whole id.
  */
-async function keyIdOf(client: Client, typed: string): Promise<string> {
+export async function keyIdOf(client: Client, typed: string): Promise<string> {
   if (/^apik_[0-9a-hjkmnp-tv-z]{26}$/.test(typed)) return typed;
   const ending = typed.replace(/^(apik_)?(…|\.\.\.)?/, '');
   const meant: string[] = [];

@@ -1,6 +1,6 @@
-// WorkloadBrake slows guessing at logins of programs down, by address alone: tokens cannot be guessed, and whoever
-// sends rubbish must not lock a program out by its name. A client that tries the same refused token again is not
-// counted again.
+// WorkloadBrake slows guessing at logins of programs down, by address alone: tokens cannot be guessed, and who sends
+// rubbish must not lock a program out by its name. A client that tries the same refused token again is not counted
+// again.
 import { hashSecret } from '../../crypto/secrets.ts';
 import type { BackoffTurn } from '../backoff.ts';
 import type { World } from '../context.ts';

@@ -1,5 +1,5 @@
 // Proofs of an API key are made, listed, switched off and on, and removed here. Each hands out all of the key's flags,
-// so whoever makes one must hold them; it ends with the key, and its sessions end with it.
+// so its maker must hold them; it ends with the key, and its sessions end with it.
 import type { Answer, Body } from '../../api/endpoints.ts';
 import { hashSecret, newApiKeySecret } from '../../crypto/secrets.ts';
 import { invalidField, KmsError } from '../../errors.ts';

@@ -160,6 +160,7 @@ export function loginByToken(
   { proof, trust, claims }: ProvenToken,
   lifetimes: WorkloadLifetimes,
   isUsable: (key: CredentialRow) => boolean,
+  seconds?: number,
 ): OpenedSession {
   const { tx } = ctx;
   const subject = typeof claims.sub === 'string' ? claims.sub.slice(0, 1024) : '';
@@ -173,7 +174,8 @@ export function loginByToken(
     });
   }
   if (trust.once) useOnce(ctx, proof, claims, subject);
-  return openWorkloadSession(ctx, { proof, subject, details: {} }, lifetimes);
+  const workload = leaseOf(seconds, lifetimes);
+  return openWorkloadSession(ctx, { proof, subject, details: {} }, { ...lifetimes, workload });
 }
 
 function useOnce(ctx: PublicContext, proof: KnownProof, { jti, exp }: JsonObject, subject: string): void {
@@ -238,14 +240,18 @@ export function readWorkloadSession({ tx, caller, world }: Context): Answer<'get
   return sessionAnswer(ownWorkloadSession(tx, caller), world.now());
 }
 
+/** A lease in milliseconds. */
+function leaseOf(seconds: number | undefined, { workload }: WorkloadLifetimes): number {
+  return seconds === undefined ? workload : Math.min(seconds * 1000, workload);
+}
+
 /** Extends the lease, from now on, within the longest time that the login allows. */
 export function renewWorkloadSession(
   { tx, caller, world }: Context,
   { seconds, lifetimes }: { readonly seconds: number | undefined; readonly lifetimes: WorkloadLifetimes },
 ): Answer<'renewWorkloadSession'> {
   const session = ownWorkloadSession(tx, caller);
-  const wanted = Math.min(seconds === undefined ? lifetimes.workload : seconds * 1000, lifetimes.workload);
-  const expiresAt = Math.min(world.now() + wanted, session.lastExpiry);
+  const expiresAt = Math.min(world.now() + leaseOf(seconds, lifetimes), session.lastExpiry);
   tx.workloadSessions.extend(session.tokenHash, expiresAt);
   return sessionAnswer({ ...session, expiresAt }, world.now());
 }

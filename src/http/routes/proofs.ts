@@ -18,6 +18,7 @@ import {
   type TokenOutcome,
 } from '../../core/proofs/workload-sessions.ts';
 import { KmsError } from '../../errors.ts';
+import type { CredentialRow } from '../../store/tables/api-keys.ts';
 import type { RequestScope, RoutesOf } from '../route.ts';
 
 export const proofRoutes: RoutesOf<(typeof proofEndpoints)[number]['id']> = {
@@ -53,9 +54,8 @@ export const proofRoutes: RoutesOf<(typeof proofEndpoints)[number]['id']> = {
         const { proven } = outcome.told;
         if (!proven) throw refusal(ctx, outcome.aim, outcome.told, body.role);
         const from = { remoteAddress: input.isLocal ? undefined : input.address, local: input.isLocal };
-        const { token, session } = loginByToken(ctx, proven, lifetimes, (key) =>
-          isUsable(key, from, appliance.world.now()),
-        );
+        const isGood = (key: CredentialRow): boolean => isUsable(key, from, appliance.world.now());
+        const { token, session } = loginByToken(ctx, proven, lifetimes, isGood, body.seconds);
         return { accessToken: token, ...sessionAnswer(session, appliance.world.now()) };
       };
     },

@@ -1,0 +1,233 @@
+// Commands for proofs of API keys, and the login by a signed token. A secret that a proof has is shown once.
+import { createPublicKey } from 'node:crypto';
+import type { Proof } from '../../api/proofs.ts';
+import type { Client, InputOf } from '../../client/client.ts';
+import { KmsError } from '../../errors.ts';
+import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import { type Cli, type CliOf, given } from '../command.ts';
+import { confirm, confirmAtTerminal, detailsFrom } from '../confirm.ts';
+import { withClient } from '../connect.ts';
+import { readSmallText } from '../files.ts';
+import type { proof, workload } from '../grammar/proof.ts';
+import { pathFrom, say } from '../io.ts';
+import { type Pair, printJson, printLine, printTable, printThing, showOnce } from '../output.ts';
+import { readSecret } from '../secrets.ts';
+import type { Column } from '../table.ts';
+import { keyIdOf, timeText } from './apikey.ts';
+
+/** Options of each kind. */
+const ofTokens = [
+  '--issuer',
+  '--audience',
+  '--subject',
+  '--claim',
+  '--jwks-file',
+  '--jwks-url',
+  '--ca',
+  '--once',
+  '--longest',
+] as const;
+
+export async function add(cli: CliOf<typeof proof.add>): Promise<void> {
+  const kind = kindOf(cli);
+  const misplaced = kind === 'jwt' ? undefined : ofTokens.find((option) => cli.isTyped(option));
+  if (misplaced !== undefined) throw cli.wrong(`${misplaced} is for proofs of the kind jwt`);
+  const trust = kind === 'jwt' ? await trustFrom(cli) : {};
+  await withClient(cli, async (client) => {
+    const keyid = await keyIdOf(client, cli.get('<KEYID>'));
+    const input = given({ keyid, kind, name: cli.get('--name'), ...trust });
+    const made = await client.addProof(input);
+    const { key, secretAccessKey } = made;
+    const secret = key ?? secretAccessKey;
+    if (secret === undefined) return printThing(cli, made, proofPairs(made));
+    await showOnce(
+      printThing(cli, made, [
+        ...(key === undefined ? [] : [['key', key] as const]),
+        ...(made.accessKeyId === undefined ? [] : [['access key id', made.accessKeyId] as const]),
+        ...(secretAccessKey === undefined ? [] : [['secret access key', secretAccessKey] as const]),
+        ...proofPairs(made),
+      ]),
+      `the proof ${made.id} was made, and its secret is lost`,
+      `kms apikey proof remove ${keyid} ${made.id}`,
+    );
+    await say(cli.io, 'the secret is shown this once: give it to the program that needs it, and keep it nowhere else');
+  });
+}
+
+function kindOf(cli: CliOf<typeof proof.add>): 'aws' | 'jwt' | 'secret' {
+  const kind = cli.get('<KIND>');
+  if (kind === 'aws' || kind === 'jwt' || kind === 'secret') return kind;
+  throw cli.wrong(`expected aws, jwt or secret, got "${kind}"`);
+}
+
+async function trustFrom(cli: CliOf<typeof proof.add>): Promise<Partial<InputOf<'addProof'>>> {
+  const issuer = cli.get('--issuer');
+  const audience = cli.get('--audience');
+  const missing = [issuer === undefined && '--issuer', audience.length === 0 && '--audience'].filter(Boolean);
+  if (missing.length > 0) throw cli.wrong(`${missing.join(' and ')} ${missing.length > 1 ? 'are' : 'is'} missing`);
+  const jwks = cli.get('--jwks-file');
+  const ca = cli.get('--ca');
+  const longest = cli.get('--longest');
+  return given({
+    issuer,
+    audience: [...audience],
+    subject: cli.get('--subject'),
+    claims: claimsFrom(cli),
+    jwks: jwks === undefined ? undefined : await keysIn(cli, jwks),
+    jwksUrl: cli.get('--jwks-url'),
+    ca: ca === undefined ? undefined : await readSmallText(pathFrom(cli.io, ca), 'the authorities'),
+    once: cli.get('--once') || undefined,
+    longest: longest === undefined ? undefined : Math.floor(longest / 1000),
+  });
+}
+
+function claimsFrom(cli: CliOf<typeof proof.add>): JsonObject | undefined {
+  const claims = new Map<string, string[]>();
+  for (const each of cli.get('--claim')) {
+    const at = each.indexOf('=');
+    if (at <= 0) throw cli.wrong(`--claim: expected NAME=VALUE, got "${each}"`);
+    const name = each.slice(0, at);
+    claims.set(name, [...(claims.get(name) ?? []), each.slice(at + 1)]);
+  }
+  return claims.size === 0 ? undefined : Object.fromEntries(claims);
+}
+
+/** Public keys in a file: a JSON Web Key Set, one such key, or PEM. */
+async function keysIn(cli: Cli, file: string): Promise<JsonObject> {
+  const text = await readSmallText(pathFrom(cli.io, file), 'the public keys', 1_048_576);
+  const blocks = text.match(/-----BEGIN (?:RSA )?PUBLIC KEY-----[\s\S]+?-----END (?:RSA )?PUBLIC KEY-----/g);
+  try {
+    if (blocks) return { keys: blocks.map((pem) => createPublicKey(pem).export({ format: 'jwk' })) };
+    const value: unknown = JSON.parse(text);
+    if (isJsonObject(value)) return Array.isArray(value.keys) ? value : { keys: [value] };
+  } catch {
+    // Told below.
+  }
+  throw new KmsError('invalid', `${file} holds no public keys`, {
+    hint: 'give a JSON Web Key Set, as an issuer publishes it, or PEM with BEGIN PUBLIC KEY',
+  });
+}
+
+export async function list(cli: CliOf<typeof proof.list>): Promise<void> {
+  await withClient(cli, async (client) => {
+    const keyid = await keyIdOf(client, cli.get('<KEYID>'));
+    const answer = await client.listProofs({ keyid });
+    if (cli.json) await printJson(cli, answer);
+    else if (answer.proofs.length > 0) await printTable(cli, answer.proofs, columns);
+    else
+      await printLine(
+        cli,
+        `no proofs: nothing can be done as this API key; \`kms apikey proof add ${keyid}\` adds one`,
+      );
+  });
+}
+
+export async function disable(cli: CliOf<typeof proof.disable>): Promise<void> {
+  const id = cli.get('<PROOF>');
+  await confirmAtTerminal(cli, async () => {
+    const [use] = await detailsFrom(cli, async (client) => [await useOf(client, cli.get('<KEYID>'), id)]);
+    return `switches the proof ${id} off: programs that use it are refused at once (${use ?? 'last use not known'})`;
+  });
+  await setActive(cli, false);
+}
+
+export async function enable(cli: CliOf<typeof proof.enable>): Promise<void> {
+  await setActive(cli, true);
+}
+
+async function setActive(cli: CliOf<typeof proof.enable>, active: boolean): Promise<void> {
+  await withClient(cli, async (client) => {
+    const keyid = await keyIdOf(client, cli.get('<KEYID>'));
+    const answer = await client.updateProof({ keyid, proof: cli.get('<PROOF>'), active });
+    if (cli.json) await printJson(cli, answer);
+    else await printLine(cli, `${answer.id} is ${active ? 'on' : 'off'}`);
+  });
+}
+
+export async function remove(cli: CliOf<typeof proof.remove>): Promise<void> {
+  const id = cli.get('<PROOF>');
+  const details = () => detailsFrom(cli, async (client) => [await useOf(client, cli.get('<KEYID>'), id)]);
+  await confirm(cli, `removes the proof ${id} for good: programs that use it are refused at once`, { details });
+  await withClient(cli, async (client) => {
+    const keyid = await keyIdOf(client, cli.get('<KEYID>'));
+    const answer = await client.removeProof({ keyid, proof: id });
+    if (cli.json) await printJson(cli, answer);
+    else await printLine(cli, `${id} is removed`);
+  });
+}
+
+/** The last use of a proof. Throws `not-found`. */
+async function useOf(client: Client, typed: string, id: string): Promise<string> {
+  const { proofs } = await client.listProofs({ keyid: await keyIdOf(client, typed) });
+  const found = proofs.find((each) => each.id === id || each.accessKeyId === id);
+  if (!found) throw new KmsError('not-found', 'the API key has no such proof');
+  if (found.kind === 'secret') return 'its secret';
+  return `${found.kind}, last used: ${timeText(found.lastUsedAt)}`;
+}
+
+export async function test(cli: CliOf<typeof proof.test>): Promise<void> {
+  const file = cli.get('--token');
+  const token = (
+    file === undefined ? await readSecret(cli, 'token') : await readSmallText(pathFrom(cli.io, file), 'the token')
+  ).trim();
+  const answer = await withClient(cli, async (client) =>
+    client.testProof({ keyid: await keyIdOf(client, cli.get('<KEYID>')), token }),
+  );
+  if (cli.json) await printJson(cli, answer);
+  else {
+    for (const { proof: id, steps, accepted } of answer.proofs) {
+      await printLine(cli, `${id}: ${accepted ? 'lets it in' : 'refuses it'}`);
+      for (const { check, ok, reason } of steps) {
+        await printLine(cli, `  ${ok ? 'ok' : 'no'}  ${check}${reason === undefined ? '' : `: ${reason}`}`);
+      }
+    }
+  }
+  if (answer.proofs.some(({ accepted }) => accepted)) return;
+  throw new KmsError('refused', 'no proof of the API key lets this token in', {
+    hint: answer.proofs.length === 0 ? 'add one with `kms apikey proof add KEYID jwt`' : 'the checks above say why',
+  });
+}
+
+/** Prints the token alone, so that a shell can take it. */
+export async function login(cli: CliOf<typeof workload.login>): Promise<void> {
+  const token = (await readSmallText(pathFrom(cli.io, cli.get('--token-file')), 'the token')).trim();
+  const seconds = cli.get('--lease');
+  await withClient(cli, async (client) => {
+    const answer = await client.workloadLogin(given({ token, role: cli.get('<ROLE>'), seconds }));
+    if (cli.json) await printJson(cli, answer);
+    else await printLine(cli, answer.accessToken);
+  });
+}
+
+function proofPairs(each: Proof): readonly Pair[] {
+  return [
+    ['id', each.id],
+    ['kind', each.kind],
+    ['name', each.name === '' ? undefined : each.name],
+    ['on', each.active ? 'yes' : 'no'],
+    ['issuer', each.issuer],
+    ['audience', each.audience?.join(' ')],
+    ['subject', each.subject],
+    ['claims', each.claims && Object.keys(each.claims).length > 0 ? JSON.stringify(each.claims) : undefined],
+    ['keys', each.kind !== 'jwt' ? undefined : each.jwks ? 'pinned' : (each.jwksUrl ?? 'by discovery')],
+    ['once', each.once === true ? 'yes' : undefined],
+    ['created', each.createdAt],
+    ['last used', each.kind === 'secret' ? undefined : timeText(each.lastUsedAt)],
+  ];
+}
+
+const columns: readonly Column<Proof>[] = [
+  { title: 'proof', value: (each) => each.id, short: true },
+  { title: 'kind', value: (each) => each.kind, whole: true },
+  { title: 'name', value: (each) => each.name, spare: true },
+  { title: 'on', value: (each) => (each.active ? 'yes' : 'no'), whole: true },
+  { title: 'of', value: trustedBy },
+  { title: 'last used', value: (each) => (each.kind === 'secret' ? '' : timeText(each.lastUsedAt)), short: true },
+];
+
+/** What a proof is known by, in one line. */
+function trustedBy({ accessKeyId, issuer, subject, claims = {} }: Proof): string {
+  if (accessKeyId !== undefined) return accessKeyId;
+  const claimed = Object.entries(claims).map(([name, value]) => `${name}=${[value].flat().join('|')}`);
+  return [issuer, subject, ...claimed].filter((each) => each !== undefined).join(' ');
+}

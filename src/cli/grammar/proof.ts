@@ -1,0 +1,80 @@
+// The commands about proofs of API keys, `kms apikey proof …`, and the login by them.
+import { argument, atLeast, command, duration, integer, list, path, required, text, toggle } from './declaration.ts';
+import { destroying } from './option-sets.ts';
+
+const keyId = 'apik_01jz4b8m6q3v9x2c5d7f8g9h0k';
+const key = { '<KEYID>': argument('api-key') };
+const one = { ...key, '<PROOF>': argument() };
+
+export const proof = {
+  add: command(
+    'add',
+    'add a proof to an API key: aws (an access key), jwt (signed tokens), secret (for a key that has none)',
+    [
+      `kms apikey proof add ${keyId} jwt --issuer https://token.actions.githubusercontent.com --audience kms --claim repository_id=42`,
+      `kms apikey proof add ${keyId} jwt --issuer https://kubernetes.default.svc --audience kms --subject system:serviceaccount:prod:app --jwks-file cluster.jwks`,
+      `kms apikey proof add ${keyId} aws`,
+    ],
+    {
+      ...key,
+      '<KIND>': argument(['aws', 'jwt', 'secret']),
+      '--name': text('TEXT', 'what people call it'),
+      '--issuer': text(
+        'URL',
+        'jwt: who signs the tokens, exactly as they name it; https, or spiffe:// and a trust domain',
+      ),
+      '--audience': list('AUDIENCE', 'jwt: the audience that tokens are issued for; may be repeated'),
+      '--subject': text('SUBJECT', 'jwt: the claim sub; * stands for anything but a slash'),
+      '--claim': list('NAME=VALUE', 'jwt: a claim that tokens must have; repeated with one name: any of the values'),
+      '--jwks-file': path(
+        'FILE',
+        "jwt: the issuer's public keys, JSON Web Keys, a SPIFFE bundle or PEM; no network is needed then",
+      ),
+      '--jwks-url': text('URL', 'jwt: where the keys are, if the issuer has no discovery document'),
+      '--ca': path('FILE', "jwt: authorities that the issuer's address is trusted by, PEM"),
+      '--once': toggle('jwt: each token opens one session'),
+      '--longest': duration('TIME', 'jwt: the longest lifetime of a token, such as 15m (default: 24h)'),
+    },
+  ),
+  list: command('list', 'list the proofs of an API key, oldest first', [`kms apikey proof list ${keyId}`], key),
+  disable: command(
+    'disable',
+    'switch a proof off, from the next request on; asks first on a terminal',
+    [`kms apikey proof disable ${keyId} proof_01jz4b8m6q3v9x2c5d7f8g9h0k`],
+    { ...one, ...destroying },
+  ),
+  enable: command(
+    'enable',
+    'switch a proof on again',
+    [`kms apikey proof enable ${keyId} proof_01jz4b8m6q3v9x2c5d7f8g9h0k`],
+    one,
+  ),
+  remove: command(
+    'remove',
+    'remove a proof of an API key: by its id, the id of the access key, or secret',
+    [`kms apikey proof remove ${keyId} secret`],
+    { ...one, ...destroying },
+  ),
+  test: command(
+    'test',
+    'check a signed token against the proofs of an API key and say which check fails; exit code 1 if none lets it in',
+    [`kms apikey proof test ${keyId} --token token.jwt`],
+    { ...key, '--token': path('FILE', 'the token; otherwise it is read from stdin') },
+  ),
+};
+
+export const workload = {
+  login: command(
+    'login',
+    'log in as an API key with a signed token; prints a workload token to use as KMS_API_KEY',
+    [
+      'kms apikey login ci --token-file /var/run/secrets/tokens/kms',
+      'KMS_API_KEY=$(kms apikey login ci --token-file token.jwt) kms encrypt --ring payroll report.pdf',
+    ],
+    {
+      '<ROLE>': argument('api-key'),
+      '--token-file': required(path('FILE', 'the signed token (required)')),
+      '--lease': atLeast(1, integer('SECONDS', 'end it earlier than the appliance would')),
+    },
+  ),
+};
