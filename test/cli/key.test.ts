@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { desk, pick, typed, withKey } from './kms.ts';
 
-const tty = { stdin: true, stdout: true, stderr: true, columns: 100 };
+const tty = { stdin: true, stdout: true, stderr: true, columns: 200 };
 
 test('managed keys: make, encrypt, rotate, decrypt, configure, delete and restore', async () => {
   await using d = await desk();
