@@ -35,7 +35,7 @@ const tables: readonly (readonly [string, RegExp])[] = [
   [`keyring keys ${name} --usage`, /^ID .* LAST DECRYPT /],
   [`key versions ${name}-keys`, /^VERSION /],
   [`key dependents ${name}-keys`, /encrypt/],
-  ['status', new RegExp(`^${name} `, 'm')],
+  ['status', /^payroll-/m],
 ];
 
 const things: readonly string[] = [
