@@ -69,6 +69,8 @@ const table: readonly (readonly [problem: RegExp, words: (...groups: string[]) =
   [/^invalid (ciphertext|signature|HMAC)\b/, (kind = '') => incomplete(kind)],
   [/^invalid base64 (signature) value$/, (kind = '') => incomplete(kind)],
   [/^unable to decode verification (HMAC)\b/, (kind = '') => incomplete(kind)],
+  [/\billegal base64 data at input byte \d+$/, () => ({ message: 'expected base64' })],
+  [/^keyVersion: this version is disallowed/, () => tooOld('signature')],
   [/^ciphertext or signature version is disallowed/, () => tooOld('message or signature')],
   [/^cannot verify HMAC: version is too old/, () => tooOld('MAC')],
   [/^message (\S+) not supported for key type (\S+)$/, (work = '', type = '') => cannot(type, verbs[work] ?? work)],

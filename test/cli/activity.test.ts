@@ -409,3 +409,19 @@ test('on a terminal people see the names of callers, asked for once; ids with --
   assert.match(one.stdout, new RegExp(`^by +worker \\(${keys[0]?.keyid}\\)$`, 'm'));
   assert.match((await d.kms(['activity', 'show', id])).stdout, new RegExp(`^by +${keys[0]?.keyid}$`, 'm'));
 });
+
+test('an export reads how many records there are only where somebody watches, as programs leave no record of it', async () => {
+  await using d = await withExport();
+  const reads = async (): Promise<number> =>
+    (await d.json<{ data: unknown[] }>('activity search --action activity.read --all --json')).data.length;
+  const recorded = async (args: string, options = {}): Promise<number> => {
+    const before = await reads();
+    const { code, stderr } = await d.kms(args, options);
+    assert.deepEqual([code, stderr], [0, ''], 'it is done before there is anything to show');
+    // One is that of the search.
+    return (await reads()) - before - 1;
+  };
+  assert.equal(await recorded('activity export -o off.jsonl'), 1);
+  assert.equal(await recorded('activity export', { tty: { stderr: true } }), 1);
+  assert.equal(await recorded('activity export -o watched.jsonl', { tty: { stderr: true } }), 2);
+});

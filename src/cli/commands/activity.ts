@@ -3,6 +3,7 @@
 
 import type { Activity } from '../../api/activity.ts';
 import { paths } from '../../api/paths.ts';
+import type { Client } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';
 import { detailsIn, type ResourceRef } from '../../model/activity-details.ts';
 import { watchActivity } from '../activity-watch.ts';
@@ -13,7 +14,7 @@ import { readSmallFile } from '../files.ts';
 import type { activity } from '../grammar/activity.ts';
 import { mustReachStdout, write } from '../io.ts';
 import { type Pair, printJson, printLine, printList, printThing, timeOn } from '../output.ts';
-import { openInput, openOutput, transfer, withProgress, writesToStdout } from '../streams.ts';
+import { type Lines, openInput, openOutput, transfer, withProgress, writesToStdout } from '../streams.ts';
 import type { Column } from '../table.ts';
 
 export async function search(cli: CliOf<typeof activity.search>): Promise<void> {
@@ -187,7 +188,7 @@ async function verifyFile(
 ): Promise<Verdict> {
   const input = await openInput(cli, file);
   try {
-    return await verifyLines(cli, input.source, body);
+    return await verifyLines(cli, withProgress(cli, input.source, input.size), body);
   } finally {
     await input.close();
   }
@@ -252,17 +253,25 @@ function advice(cli: CliOf<typeof activity.verify>, verified: number, problem: s
 export async function exportRecords(cli: CliOf<typeof activity.exportRecords>): Promise<void> {
   const since = await readHead(cli.get('--since'));
   if (writesToStdout(cli)) mustReachStdout(cli.io);
-  await withClient(cli, async (_client, connection) => {
+  await withClient(cli, async (client, connection) => {
     const output = writesToStdout(cli) ? undefined : await openOutput(cli, { binary: false });
     try {
+      const total = output && cli.io.stderr.isTTY ? await recordsSince(client, since) : undefined;
       const lines = await exportOf(cli, connection, since === undefined ? {} : { since });
-      if (output) await transfer(cli, withProgress(cli, lines, undefined), output);
+      if (output) await transfer(cli, withProgress(cli, lines, total), output);
       else for await (const chunk of lines) await write(cli.io.stdout, chunk);
     } catch (error) {
       await output?.discard();
       throw error;
     }
   });
+}
+
+/** Records that an export will have, about: others are added meanwhile. A program reads no head, and leaves no record. */
+async function recordsSince(client: Client, since: object | undefined): Promise<Lines> {
+  const { seq, from = 1 } = await client.getActivityHead({});
+  const before = since && 'seq' in since && typeof since.seq === 'number' ? since.seq : 0;
+  return { count: Math.max(0, seq - Math.max(before, from - 1)), noun: 'records' };
 }
 
 async function exportOf(cli: Cli, connection: Connection, body: object): Promise<AsyncIterable<Uint8Array>> {
