@@ -4,7 +4,7 @@ import type { Client } from '../client/client.ts';
 import type { Cli } from './command.ts';
 
 /** The name of a caller; undefined if it has none, or if the names may not be listed. */
-export type CallerName = (caller: string) => string | undefined;
+type CallerName = (caller: string) => string | undefined;
 
 /** Names of all API keys and users that the caller may list. */
 export async function callerNames(client: Client): Promise<CallerName> {

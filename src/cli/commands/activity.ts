@@ -256,6 +256,7 @@ export async function exportRecords(cli: CliOf<typeof activity.exportRecords>): 
   await withClient(cli, async (client, connection) => {
     const output = writesToStdout(cli) ? undefined : await openOutput(cli, { binary: false });
     try {
+      // A program reads no head, and leaves no record of it.
       const total = output && cli.io.stderr.isTTY ? await recordsSince(client, since) : undefined;
       const lines = await exportOf(cli, connection, since === undefined ? {} : { since });
       if (output) await transfer(cli, withProgress(cli, lines, total), output);
@@ -267,7 +268,7 @@ export async function exportRecords(cli: CliOf<typeof activity.exportRecords>): 
   });
 }
 
-/** Records that an export will have, about: others are added meanwhile. A program reads no head, and leaves no record. */
+/** Records that an export will have; a few more may come meanwhile. */
 async function recordsSince(client: Client, since: object | undefined): Promise<Lines> {
   const { seq, from = 1 } = await client.getActivityHead({});
   const before = since && 'seq' in since && typeof since.seq === 'number' ? since.seq : 0;

@@ -196,8 +196,8 @@ function wordOf<W extends string>(given: string, words: readonly W[], place: Pla
 }
 
 /**
- * Texts by name, each by an option of its own; undefined is nothing given. A lone `none` is no text at all, unless there
- * have to be `some`.
+ * Texts by name, each by an option of its own; undefined is nothing given. A lone `none` is no text at all, unless
+ * there have to be `some`.
  */
 export function assignments(
   placeholder: string,
