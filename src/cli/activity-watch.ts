@@ -5,6 +5,7 @@ import type { Activity } from '../api/activity.ts';
 import type { InputOf } from '../client/client.ts';
 import { KmsError } from '../errors.ts';
 import { ownRecordHeader } from '../model/names.ts';
+import { Callers } from './caller-names.ts';
 import type { Cli, CliOf } from './command.ts';
 import { withServer } from './connect.ts';
 import type { activity } from './grammar/activity.ts';
@@ -21,7 +22,7 @@ const longestPause = 3_600_000;
 export async function watchActivity(
   cli: CliOf<typeof activity.search>,
   filters: Filters,
-  columns: readonly Column<Activity>[],
+  columnsOf: (callers: Callers) => readonly Column<Activity>[],
 ): Promise<void> {
   for (const option of ['--all', '--cursor'] as const) {
     if (cli.isTyped(option)) throw cli.wrong(`${option} and --watch exclude each other`);
@@ -36,7 +37,7 @@ export async function watchActivity(
         own.push(headers.get(ownRecordHeader) ?? '');
         if (own.length > ownRemembered) own.shift();
       });
-      const print = printer(cli, columns, own);
+      const print = printer(cli, columnsOf, new Callers(cli, client), own);
       const news = await newcomers((page) => client.searchActivity({ ...filters, ...page }), count);
       await print(news.before);
       for (;;) {
@@ -75,7 +76,8 @@ async function patiently<T>(cli: Cli, news: Newcomers<T>, pause: number): Promis
 
 function printer(
   cli: Cli,
-  columns: readonly Column<Activity>[],
+  columnsOf: (callers: Callers) => readonly Column<Activity>[],
+  callers: Callers,
   own: readonly string[],
 ): (records: readonly Activity[]) => Promise<void> {
   let hidden = 0;
@@ -84,9 +86,11 @@ function printer(
   };
   const toLines = cli.json
     ? (records: readonly Activity[]) => records.map((record) => JSON.stringify(record))
-    : tableWriter(columns, { ...styleOf(cli, 'clock'), onHidden }, usualWidths);
+    : tableWriter(columnsOf(callers), { ...styleOf(cli, 'clock'), onHidden }, usualWidths);
   return async (records) => {
-    const lines = toLines(records.filter(({ id }) => !own.includes(id)));
+    const news = records.filter(({ id }) => !own.includes(id));
+    await callers.meet(news.map(({ keyid }) => keyid));
+    const lines = toLines(news);
     if (lines.length > 0) await write(cli.io.stdout, `${lines.join('\n')}\n`);
     if (hidden > 0) await say(cli.io, hiddenText(hidden));
     hidden = 0;

@@ -2,7 +2,7 @@
 // in the product's own form, help with examples, and code loaded on use. Cli is what that code receives: the outside
 // world, and its arguments and options, each validated when it is read.
 import { dirname } from 'node:path';
-import { Command, type Help, type HelpContext, Option } from 'commander';
+import { Command, type Help, type HelpContext } from 'commander';
 import { KmsError } from '../errors.ts';
 import {
   type Commands,
@@ -17,6 +17,13 @@ import {
   type Values,
 } from './grammar/declaration.ts';
 import { globals } from './grammar/option-sets.ts';
+import {
+  environmentName,
+  fromEnvironment,
+  GrammarOption,
+  optionDescription,
+  withSwitchValues,
+} from './grammar-option.ts';
 import { formatHelp, styleTitle } from './help-format.ts';
 import { hasColour, type Io } from './io.ts';
 import { commandMeant, optionMeant } from './suggestions.ts';
@@ -192,20 +199,6 @@ type Run<V> = (cli: Cli<V>) => Promise<number | void>;
 /** A module with one function per command. */
 type Module<S> = { readonly [N in keyof S]: Run<S[N]> };
 
-/** An option of the parser together with its declaration. */
-export class GrammarOption extends Option {
-  readonly kind: Kind<unknown>;
-
-  constructor(name: string, kind: Kind<unknown>) {
-    const { short, placeholder, about, group, isRepeated, isOptional } = kind;
-    const value = placeholder && (isOptional ? ` [${placeholder}]` : ` <${placeholder}>`);
-    super(`${short === undefined ? '' : `${short}, `}${name}${value ?? ''}`, about);
-    this.kind = kind;
-    if (group !== undefined) this.helpGroup(`${group}:`);
-    if (isRepeated) this.argParser<readonly string[]>((value, before) => [...(before ?? []), value]);
-  }
-}
-
 const optionNames = /--[a-z][a-z-]*/g;
 
 /** The command that the words after `command` name. */
@@ -340,7 +333,8 @@ export class GrammarCommand extends Command {
   /** The command line takes precedence over the environment. */
   override parseOptions(argv: string[]): { operands: string[]; unknown: string[] } {
     this.#filled();
-    const rest = this.#withoutHidden(argv, () => super.parseOptions(argv));
+    const words = withSwitchValues(argv, this.options);
+    const rest = this.#withoutHidden(words, () => super.parseOptions(words));
     for (const option of this.options) {
       const text = this.session.io.env[environmentName(option)];
       if (!text || option.long === '--version') continue;
@@ -417,30 +411,4 @@ export class GrammarCommand extends Command {
     if (this.examples.length === 0) return '';
     return `\nExamples:\n${this.examples.map((example) => `  $ ${example}`).join('\n')}`;
   }
-}
-
-/** Environment variable of an option; `--help` and `--version` have none. */
-export function environmentName(option: Option): string {
-  return `KMS_${option.name().toUpperCase().replaceAll('-', '_')}`;
-}
-
-function fromEnvironment(option: Option, text: string): unknown {
-  if (isRepeated(option)) return text.split(',').map((each) => each.trim());
-  return text;
-}
-
-export function isRepeated(option: Option): boolean {
-  return option instanceof GrammarOption && option.kind.isRepeated === true;
-}
-
-/** Description of an option in help, without its variable. */
-export function describeOption(option: Option): string {
-  const usual = option instanceof GrammarOption ? option.kind.usual : undefined;
-  const standard = usual === undefined ? '' : ` (default: ${usual.includes(' ') ? `"${usual}"` : usual})`;
-  return option.description + standard + (isRepeated(option) ? ' (may be repeated)' : '');
-}
-
-function optionDescription(option: Option): string {
-  const variable = option.long === '--help' || option.long === '--version' ? '' : ` [${environmentName(option)}]`;
-  return describeOption(option) + variable;
 }

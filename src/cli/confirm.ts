@@ -9,7 +9,7 @@ import { type Local, localUrl, withClient, withLocal } from './connect.ts';
 import { chosenTenant } from './default-tenants.ts';
 import { networkFetch } from './fetch.ts';
 import type { destroying } from './grammar/option-sets.ts';
-import { write } from './io.ts';
+import { fitted, write } from './io.ts';
 import { socketFetch } from './local-socket.ts';
 import { askLine } from './secrets.ts';
 import { dataDirectory, remoteAddress, remoteOf } from './target.ts';
@@ -35,7 +35,7 @@ export async function confirm(
   if (!stdin.isTTY || !stderr.isTTY) {
     throw new KmsError('usage', `this ${deed}, and there is no terminal to ask at`, { hint: 'add --yes to do it' });
   }
-  for (const line of (await details?.()) ?? []) await write(stderr, `${visible(line)}\n`);
+  for (const line of (await details?.()) ?? []) await write(stderr, `${fitted(stderr, visible(line))}\n`);
   await askAtTerminal(cli, deed, { ...(name !== undefined && { name }), ...(of && { of }) });
 }
 
@@ -83,8 +83,9 @@ async function askAtTerminal(cli: Cli, deed: string, { name, of }: Pick<Confirma
     ...(address === undefined ? [] : [`at ${address}`]),
   ].join(', ');
   const what = places === '' ? `This ${deed}.` : `${places.charAt(0).toUpperCase()}${places.slice(1)}, this ${deed}.`;
-  const question = `${visible(what)} ${name === undefined ? 'Go on? [y/N]' : `To go on, type ${visible(name)}:`} `;
-  const answer = (await askLine({ input: stdin, output: stderr, terminal: false }, question, signal)).trim();
+  const request = name === undefined ? 'Go on? [y/N]' : `To go on, type ${visible(name)}:`;
+  const question = fitted(stderr, `${visible(what)} ${request}`);
+  const answer = (await askLine({ input: stdin, output: stderr, terminal: false }, `${question} `, signal)).trim();
   if (name === undefined ? /^y(es)?$/i.test(answer) : answer === name) return;
   throw new KmsError('refused', 'not confirmed; nothing was done');
 }

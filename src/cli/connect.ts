@@ -20,6 +20,7 @@ import { say } from './io.ts';
 import { isServing, socketFetch } from './local-socket.ts';
 import { keySources } from './master-key.ts';
 import { withNearName } from './near-names.ts';
+import { inOwnWords } from './own-words.ts';
 import { type Watched, watched } from './seen-states.ts';
 import { dataDirectory, isOpenToOthers, namedRemote, type Remote, remoteOf, sharedStore } from './target.ts';
 import { visible } from './text.ts';
@@ -69,7 +70,8 @@ export async function withClient<T>(
     return await use(connection.client, connection);
   } catch (error) {
     const answered = asAnswered(connection, error);
-    throw asTyped(cli, await withNearName(cli, connection.client, answered, () => tenantNames(cli, connection)));
+    const worded = inOwnWords(answered);
+    throw asTyped(cli, await withNearName(cli, connection.client, worded, () => tenantNames(cli, connection)));
   } finally {
     await connection.close();
   }

@@ -4,6 +4,7 @@ import { isAbsolute, join, resolve } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { KmsError } from '../errors.ts';
 import { fileError } from './files.ts';
+import { inLines } from './text.ts';
 
 type InputStream = Readable & { readonly isTTY?: boolean };
 type OutputStream = Writable & { readonly isTTY?: boolean; readonly columns?: number; readonly fd?: number };
@@ -82,9 +83,14 @@ export function isBrokenPipe(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'EPIPE';
 }
 
-/** Prints a line for the person at the terminal, on stderr. */
-export function say(io: Io, line: string): Promise<void> {
-  return tell(io, `kms: ${line}\n`);
+/** Prints a sentence for the person at the terminal, on stderr. */
+export function say(io: Io, sentence: string): Promise<void> {
+  return tell(io, `${fitted(io.stderr, `kms: ${sentence}`)}\n`);
+}
+
+/** The sentence in lines that fit the terminal; in one line where there is none. */
+export function fitted({ isTTY, columns }: OutputStream, sentence: string): string {
+  return isTTY ? inLines(sentence, columns).join('\n') : sentence;
 }
 
 /**

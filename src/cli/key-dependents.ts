@@ -1,6 +1,7 @@
 // Callers that depend on a managed key, as the command line shows them: in a table, and in short before the key goes.
 import type { Dependent } from '../api/managed-keys.ts';
 import type { Client } from '../client/client.ts';
+import { callerNames } from './caller-names.ts';
 import { type Column, table } from './table.ts';
 
 /** A use of the key, with the caller's name if it has one. */
@@ -11,19 +12,15 @@ interface Use extends Dependent {
 /** Uses with the names of their callers, as far as the caller may look them up. */
 export async function withNames(client: Client, dependents: readonly Dependent[]): Promise<readonly Use[]> {
   if (dependents.length === 0) return [];
-  const { apikeys = [], users = [] } = await client.getNames().catch(() => ({ apikeys: undefined, users: undefined }));
-  const names = new Map([
-    ...apikeys.map(({ keyid, name }) => [keyid, name] as const),
-    ...users.map(({ id, username }) => [id, username] as const),
-  ]);
+  const nameOf = await callerNames(client);
   return dependents.map((use) => {
-    const name = names.get(use.caller) ?? '';
-    return { ...use, who: name === '' ? use.caller : `${name} (${use.caller})` };
+    const name = nameOf(use.caller);
+    return { ...use, who: name === undefined ? use.caller : `${name} (${use.caller})` };
   });
 }
 
 export const useColumns: readonly Column<Use>[] = [
-  { title: 'who', value: ({ who }) => who, short: true },
+  { title: 'who', value: ({ who }) => who, short: true, name: true },
   { title: 'dialect', value: ({ dialect }) => dialect },
   { title: 'version', value: ({ version }) => version },
   { title: 'what for', value: ({ operation }) => operation },

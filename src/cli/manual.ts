@@ -1,7 +1,8 @@
 // The manual page kms(1), in man(7) macros: all of the help, on one page.
 import type { Option } from 'commander';
 import { version } from '../version.ts';
-import { describeOption, environmentName, type GrammarCommand } from './command.ts';
+import type { GrammarCommand } from './command.ts';
+import { describeOption, environmentName } from './grammar-option.ts';
 
 export function manualPage(kms: GrammarCommand): string {
   const help = kms.createHelp();

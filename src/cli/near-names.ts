@@ -36,10 +36,11 @@ type TenantNames = () => Promise<readonly string[]>;
  */
 export async function withNearName(cli: Cli, client: Client, error: unknown, tenants: TenantNames): Promise<unknown> {
   if (!(error instanceof KmsError) || error.code !== 'not-found' || !cli.io.stderr.isTTY) return error;
+  const sources: Sources = { tenants: once(tenants), all: once(() => client.getNames()) };
   for (const { kind, name } of cli.namedThings) {
     const noun = nouns[kind];
     // Without permission to list there is nothing to suggest.
-    const near = noun && (await nearName(client, kind, name, tenants).catch(() => undefined));
+    const near = noun && (await nearName(sources, kind, name).catch(() => undefined));
     if (near === undefined) continue;
     return new KmsError('not-found', `there is no ${noun} ${name}`, { hint: `did you mean ${near}?`, cause: error });
   }
@@ -53,20 +54,28 @@ export async function withoutRing(client: Client, ringname: string): Promise<Kms
   return new KmsError('not-found', `there is no keyring ${ringname}`, { cause: problem });
 }
 
-async function nearName(
-  client: Client,
-  kind: NameKind,
-  name: string,
-  tenants: TenantNames,
-): Promise<string | undefined> {
-  if (kind === 'api-key') return nearKey(client, name);
-  const names = kind === 'tenant' ? await tenants() : (await namesKnownTo(client, kind)).map(({ value }) => value);
+interface Sources {
+  readonly tenants: TenantNames;
+  all(): Promise<Names>;
+}
+
+/** `ask`, whose first answer serves all later calls. */
+function once<T>(ask: () => Promise<T>): () => Promise<T> {
+  let answer: Promise<T> | undefined;
+  return () => {
+    answer ??= ask();
+    return answer;
+  };
+}
+
+async function nearName({ tenants, all }: Sources, kind: NameKind, name: string): Promise<string | undefined> {
+  if (kind === 'api-key') return nearKey(await all(), name);
+  const names = kind === 'tenant' ? await tenants() : namesAmong(await all(), kind).map(({ value }) => value);
   return isAmong(names, name) ? undefined : nearest(name, names);
 }
 
 /** An API key by its id or by its name. */
-async function nearKey(client: Client, typed: string): Promise<string | undefined> {
-  const { apikeys: data = [] } = await client.getNames();
+function nearKey({ apikeys: data = [] }: Names, typed: string): string | undefined {
   if (data.some(({ keyid }) => keyid === typed)) return undefined;
   const named = nearest(
     typed,
@@ -112,37 +121,44 @@ function isAmong(names: readonly string[], name: string): boolean {
 /** More than people read, and than a single answer should have. */
 const mostNames = 1000;
 
-/** Names of one kind with a word about each; empty for kinds that the interface does not list. */
-export async function namesKnownTo(
-  client: Client,
-  kind: NameKind,
-): Promise<readonly { readonly value: string; readonly about: string }[]> {
+type Names = AnswerTo<'getNames'>;
+
+interface Named {
+  readonly value: string;
+  /** A word about it. */
+  readonly about: string;
+}
+
+/** Names of one kind; empty for kinds that the interface does not list. */
+export async function namesKnownTo(client: Client, kind: NameKind): Promise<readonly Named[]> {
+  return listed.has(kind) ? namesAmong(await client.getNames(), kind) : [];
+}
+
+const listed: ReadonlySet<NameKind> = new Set(['ring', 'managed-key', 'account', 'user', 'api-key']);
+
+function namesAmong(names: Names, kind: NameKind): readonly Named[] {
+  const { keyrings = [], managedKeys = [], accounts = [], users = [], apikeys = [] } = names;
   switch (kind) {
     case 'ring':
-      return shown(client, 'keyrings', ({ displayName, id }) => [displayName, id]);
+      return shown(keyrings, ({ displayName, id }) => [displayName, id]);
     case 'managed-key':
-      return shown(client, 'managedKeys', ({ displayName, type }) => [displayName, type]);
+      return shown(managedKeys, ({ displayName, type }) => [displayName, type]);
     case 'account':
-      return shown(client, 'accounts', ({ uid, notes }) => [uid, notes]);
+      return shown(accounts, ({ uid, notes }) => [uid, notes]);
     case 'user':
-      return shown(client, 'users', ({ username, displayName }) => [username, displayName]);
+      return shown(users, ({ username, displayName }) => [username, displayName]);
     case 'api-key':
-      return shown(client, 'apikeys', ({ keyid, name, active }) => [keyid, active ? name : 'inactive']);
+      return shown(apikeys, ({ keyid, name, active }) => [keyid, active ? name : 'inactive']);
     default:
       return [];
   }
 }
 
-type Names = AnswerTo<'getNames'>;
-
-async function shown<K extends keyof Names>(
-  client: Client,
-  kind: K,
-  textsOf: (item: NonNullable<Names[K]>[number]) => readonly [value: string, about: string],
-): Promise<readonly { readonly value: string; readonly about: string }[]> {
-  // Cast: the compiler does not see that each kind is a list of its items.
-  const found = ((await client.getNames())[kind] ?? []) as NonNullable<Names[K]>[number][];
-  return found
+function shown<T>(
+  items: readonly T[],
+  textsOf: (item: T) => readonly [value: string, about: string],
+): readonly Named[] {
+  return items
     .slice(0, mostNames)
     .map(textsOf)
     .map(([value, about]) => ({ value, about }));

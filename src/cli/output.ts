@@ -2,9 +2,10 @@
 // the terminal.
 import { getHeapStatistics } from 'node:v8';
 import { KmsError } from '../errors.ts';
+import { timestamp } from '../model/timestamp.ts';
 import type { Cli, CliOf } from './command.ts';
 import type { paged } from './grammar/option-sets.ts';
-import { hasColour, isBrokenPipe, say, write } from './io.ts';
+import { fitted, hasColour, isBrokenPipe, say, write } from './io.ts';
 import { type Column, pairs, type TableStyle, table } from './table.ts';
 import { readableTime, type ShortTimes, visible } from './text.ts';
 
@@ -12,16 +13,22 @@ export function printJson(cli: Cli, value: unknown): Promise<void> {
   return write(cli.io.stdout, `${JSON.stringify(value, null, 2)}\n`);
 }
 
+/** A time in UTC in a sentence on `stream`: as text, and on a terminal a local one, unless --wide is given. */
+export function timeOn(cli: Cli, stream: 'stdout' | 'stderr', time: number | string): string {
+  const text = typeof time === 'number' ? timestamp(time) : time;
+  return cli.io[stream].isTTY && !cli.globals.get('--wide') ? readableTime(text, Date.now()) : text;
+}
+
 /** Prints one sentence or line. */
 export function printLine(cli: Cli, line: string): Promise<void> {
-  return write(cli.io.stdout, `${visible(line)}\n`);
+  return write(cli.io.stdout, `${fitted(cli.io.stdout, visible(line))}\n`);
 }
 
 export type Pair = readonly [name: string, value: string | number | boolean | undefined];
 
 /**
- * Prints one thing: its JSON, or its named values. Undefined ones are left out. On a terminal times are local ones,
- * unless all has to stay `exact`, since another command reads it.
+ * Prints one thing: its JSON, or its named values. Undefined ones are left out. On a terminal times are local ones and
+ * long values have several lines, unless all has to stay `exact`, since another command reads it.
  */
 export async function printThing(cli: Cli, json: unknown, entries: readonly Pair[], exact?: 'exact'): Promise<void> {
   if (cli.json) return printJson(cli, json);
@@ -31,7 +38,7 @@ export async function printThing(cli: Cli, json: unknown, entries: readonly Pair
     if (value === undefined) return [];
     return [[name, isReadable && typeof value === 'string' ? readableTime(value, now) : value] as const];
   });
-  await write(cli.io.stdout, `${pairs(shown).join('\n')}\n`);
+  await write(cli.io.stdout, `${pairs(shown, isReadable ? cli.io.stdout.columns : undefined).join('\n')}\n`);
 }
 
 /**
@@ -84,6 +91,10 @@ interface PageInput {
 
 interface ListStyle<T> {
   readonly columns: readonly Column<T>[];
+  /** Called with the rows before they are shown as a table. */
+  readonly before?: (rows: readonly T[]) => Promise<void>;
+  /** Rows that are shown, where the appliance cannot choose them. */
+  readonly only?: (row: T) => boolean;
   /** Message on stderr for an empty list. */
   readonly empty: string;
   /** The appliance lists oldest first: a table of all is turned round. */
@@ -103,15 +114,16 @@ export async function printList<T, Input extends object>(
   input: Input,
   style: ListStyle<T>,
 ): Promise<void> {
-  const { columns, empty, usual } = style;
+  const { columns, before, empty, usual } = style;
   const cursor = cli.get('--cursor');
   const limit = cli.get('--limit') ?? (cursor === undefined && usual !== undefined ? usual : undefined);
   const onePage = cursor !== undefined || limit !== undefined;
   const page = onePage
     ? await method({ ...input, ...(cursor === undefined ? {} : { cursor }), ...(limit === undefined ? {} : { limit }) })
-    : await allPages(method, input);
+    : await allPages(method, input, style.only);
   if (cli.json) return printJson(cli, page);
   if (page.data.length === 0) return say(cli.io, empty);
+  await before?.(page.data);
   await printTable(cli, onePage ? page.data : inOrder(page.data, style), columns);
   const { nextCursor } = page.pagination;
   if (nextCursor !== undefined) await say(cli.io, `there is more: add --cursor ${visible(nextCursor)}`);
@@ -126,11 +138,12 @@ function inOrder<T>(rows: readonly T[], { oldestFirst, isActive }: ListStyle<T>)
 async function allPages<T, Input extends object>(
   method: (input: Input & PageInput) => Promise<PageAnswer<T>>,
   input: Input,
+  only: (row: T) => boolean = () => true,
 ): Promise<PageAnswer<T>> {
   const { pages } = await import('../client/pages.ts');
   const data: T[] = [];
   for await (const page of pages(method, { ...input, limit: pageSize })) {
-    for (const item of page.data) data.push(item);
+    for (const item of page.data) if (only(item)) data.push(item);
     needMemory(data.length);
   }
   return wholeList(data);

@@ -11,7 +11,7 @@ import {
   sentenceOf,
   withoutSecrets,
 } from './exit.ts';
-import { type Io, isBrokenPipe, say, tell, write } from './io.ts';
+import { fitted, type Io, isBrokenPipe, say, tell, write } from './io.ts';
 import { program } from './program.ts';
 import { withSafeTerminals } from './terminal.ts';
 
@@ -51,6 +51,6 @@ async function report(io: Io, error: unknown): Promise<number> {
   const isShown = !!io.env.KMS_DEBUG && (defect instanceof TypeError || (!isOurs && defect instanceof Error));
   const trace = isShown ? `${defect.stack}\n` : '';
   // The exit code says it too, even if stderr cannot be written.
-  await tell(io, withoutSecrets(`kms: ${sentenceOf(error)}\n${trace}`));
+  await tell(io, withoutSecrets(`${fitted(io.stderr, `kms: ${sentenceOf(error)}`)}\n${trace}`));
   return isOurs ? exitCodeOf(error) : exitCodes.failed;
 }

@@ -267,11 +267,18 @@ export async function abandon(cli: Cli, output: Output, error: unknown): Promise
 const firstShown = 1000;
 const shownEvery = 250;
 
+/** The whole of a stream of lines whose bytes are not known beforehand. */
+export interface Lines {
+  readonly count: number;
+  /** Plural for people. */
+  readonly noun: string;
+}
+
 /** `source`, with progress on stderr if that is a terminal and it takes more than a moment. */
 export async function* withProgress(
   cli: Cli,
   source: AsyncIterable<Uint8Array>,
-  total: number | undefined,
+  total: number | Lines | undefined,
 ): AsyncGenerator<Uint8Array, void, void> {
   const { stderr } = cli.io;
   if (!stderr.isTTY) return yield* source;
@@ -281,8 +288,9 @@ export async function* withProgress(
   let done = 0;
   try {
     for await (const piece of source) {
+      const length = typeof total === 'object' ? lineEnds(piece) : piece.length;
       yield piece;
-      done += piece.length;
+      done += length;
       const now = performance.now();
       if (now < next) continue;
       next = now + shownEvery;
@@ -294,12 +302,29 @@ export async function* withProgress(
   }
 }
 
+const lineFeed = 0x0a;
+
+function lineEnds(bytes: Uint8Array): number {
+  let ends = 0;
+  for (let at = bytes.indexOf(lineFeed); at >= 0; at = bytes.indexOf(lineFeed, at + 1)) ends++;
+  return ends;
+}
+
 /** A line such as `1.2 GiB of 10.0 GiB (12 %), 450.0 MiB/s, 20 s left`. */
-export function progressLine(done: number, total: number | undefined, milliseconds: number): string {
-  const rate = `${byteCount(milliseconds > 0 ? (done / milliseconds) * 1000 : 0)}/s`;
+export function progressLine(done: number, total: number | Lines | undefined, milliseconds: number): string {
+  const perSecond = milliseconds > 0 ? (done / milliseconds) * 1000 : 0;
+  if (typeof total === 'object') {
+    const part = `${done} of ${total.count} ${total.noun}${percentage(done, total.count)}`;
+    return `${part}, ${Math.round(perSecond)}/s${timeLeft(done, total.count, milliseconds)}`;
+  }
+  const rate = `${byteCount(perSecond)}/s`;
   if (!total) return `${byteCount(done)}, ${rate}`;
-  const part = `${byteCount(done)} of ${byteCount(total)} (${Math.min(100, Math.floor((done / total) * 100))} %)`;
+  const part = `${byteCount(done)} of ${byteCount(total)}${percentage(done, total)}`;
   return `${part}, ${rate}${timeLeft(done, total, milliseconds)}`;
+}
+
+function percentage(done: number, total: number): string {
+  return ` (${total === 0 ? 100 : Math.min(100, Math.floor((done / total) * 100))} %)`;
 }
 
 /** At the rate so far. */

@@ -1,6 +1,6 @@
 // Tables for people. On a terminal they fit its width, with ids and times shortened; elsewhere nothing is cut, so that
 // `grep` and `less` see everything.
-import { inShort, type ShortTimes, shorten, visible, width, wrapped } from './text.ts';
+import { inLines, inShort, type ShortTimes, shorten, visible, width, wrapped } from './text.ts';
 
 export interface Column<T> {
   readonly title: string;
@@ -11,7 +11,7 @@ export interface Column<T> {
   readonly spare?: true;
   /** A name that commands accept: on a terminal of the usual width it is not cut but continued on the next line. */
   readonly name?: true;
-  /** Ids that no command needs, or times: never cut, but shortened on a terminal. */
+  /** Ids that no command needs, or times: shortened on a terminal, and never cut unless the column has names, too. */
   readonly short?: true;
   /** Whether a row's cell is red where there are colours. */
   readonly isRed?: (row: T) => boolean;
@@ -99,15 +99,17 @@ function cellsOf<T>(column: Column<T>, rows: readonly T[], style: TableStyle, be
     return short && times ? inShort(text, times) : text;
   });
   const natural = cells.reduce((most, cell) => Math.max(most, width(cell)), Math.max(before, width(title)));
-  const isWhole = whole || short || values.some((each) => typeof each === 'number');
+  const isWhole = whole || (short && !name) || values.some((each) => typeof each === 'number');
+  const isWrapped = name === true && room >= usualTerminal;
   return {
     title: title.toUpperCase(),
     cells,
     natural,
     least: isWhole ? natural : 0,
-    fair: name ? fairNameWidth : fairWidth,
+    // A spare column is rather wrapped than dropped.
+    fair: name && !(spare && isWrapped) ? fairNameWidth : fairWidth,
     spare: spare === true,
-    isWrapped: name === true && room >= usualTerminal,
+    isWrapped,
     red: colour && isRed ? rows.map(isRed) : [],
   };
 }
@@ -147,9 +149,11 @@ function withoutSpare(columns: readonly Cells[], room: number): readonly Cells[]
   return last < 0 ? columns : withoutSpare(columns.toSpliced(last, 1), room);
 }
 
-/** Cuts what is no name first; then continues names on further lines; then cuts everything. */
+/** Cuts what is no name and wraps spare names first; then continues names on further lines; then cuts everything. */
 function widthsIn(columns: readonly Cells[], room: number): number[] {
-  const withWholeNames = cut(columns, room, ({ isWrapped, natural }) => (isWrapped ? natural : leastWidth));
+  const withWholeNames = cut(columns, room, ({ isWrapped, spare, natural }) =>
+    isWrapped ? (spare ? fairWidth : natural) : leastWidth,
+  );
   if (total(withWholeNames) <= room) return withWholeNames;
   const withWrappedNames = cut(columns, room, ({ fair, isWrapped }) => (isWrapped ? fairWidth : fair));
   return total(withWrappedNames) <= room ? withWrappedNames : cut(columns, room, () => leastWidth);
@@ -172,10 +176,25 @@ function total(widths: readonly number[]): number {
   return widths.reduce((sum, each) => sum + each, gap * (widths.length - 1));
 }
 
-/** Names and values below each other, for a single thing. */
-export function pairs(entries: readonly (readonly [name: string, value: string | number | boolean])[]): string[] {
-  const room = Math.max(...entries.map(([name]) => width(name)));
-  return entries.map(([name, value]) =>
-    `${name}${' '.repeat(room - width(name) + gap)}${visible(String(value))}`.trimEnd(),
-  );
+/** Values in a narrower column than this would be hard to read. */
+const leastValue = 20;
+
+/**
+ * Names and values below each other, for a single thing. A value of words goes on in the next line where it is wider
+ * than what is left of `columns`; JSON stays as it is.
+ */
+export function pairs(
+  entries: readonly (readonly [name: string, value: string | number | boolean])[],
+  columns?: number,
+): string[] {
+  const indent = Math.max(...entries.map(([name]) => width(name))) + gap;
+  const room = columns && columns - indent >= leastValue ? columns - indent : undefined;
+  return entries.flatMap(([name, value]) => {
+    const text = visible(String(value));
+    const lines = /^[[{]/.test(text) ? [text] : inLines(text, room);
+    return lines.map((line, n) => {
+      const before = n === 0 ? name : '';
+      return `${before}${' '.repeat(indent - width(before))}${line}`.trimEnd();
+    });
+  });
 }

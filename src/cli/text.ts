@@ -79,6 +79,26 @@ export function wrapped(text: string, cells: number): string[] {
   return [...parts, part];
 }
 
+/** Words of a sentence; a command between backticks is one, so that it can be copied. */
+const word = /(?:[^\s`]*`[^`]*`[^\s`]*)+|\S+/g;
+
+/**
+ * `text` in lines of at most `cells` cells, broken between words. A longer word is left to the terminal, which goes on
+ * with it in the next line. Without a width, and where all of it fits, it is one line.
+ */
+export function inLines(text: string, cells: number | undefined): readonly string[] {
+  if (!cells || width(text) <= cells) return [text];
+  const lines: string[] = [];
+  let line = '';
+  for (const [each] of text.matchAll(word)) {
+    if (line !== '' && width(line) + 1 + width(each) > cells) {
+      lines.push(line);
+      line = each;
+    } else line = line === '' ? each : `${line} ${each}`;
+  }
+  return [...lines, line];
+}
+
 /** How times are shortened: to their age or distance as of `now` in epoch milliseconds, or the time of day. */
 export type ShortTimes = { readonly now: number } | 'clock';
 

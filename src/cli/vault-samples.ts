@@ -3,6 +3,7 @@ import type { Client } from '../client/client.ts';
 import { KmsError } from '../errors.ts';
 import { given } from './command.ts';
 import { readSmallText } from './files.ts';
+import { ownWords } from './own-words.ts';
 
 export interface Sample {
   /** From 1. */
@@ -88,6 +89,12 @@ async function tryTogether(client: Client, samples: readonly Sample[]): Promise<
   });
   return samples.map(({ line, key }, index) => {
     const { plaintext, error = 'no answer' } = answer.items[index] ?? {};
-    return plaintext === undefined ? { line, key, opens: false, problem: error } : { line, key, opens: true };
+    if (plaintext !== undefined) return { line, key, opens: true };
+    return { line, key, opens: false, problem: problemText(error) };
   });
+}
+
+function problemText(error: string): string {
+  if (/: message authentication failed$/.test(error)) return 'its key, context or associated data do not fit';
+  return ownWords(error)?.message ?? error;
 }

@@ -162,7 +162,7 @@ export function useProblem(use: KeyUse, { key, version = key }: UsedStates): str
 function refusal(subject: string, state: KeyState, use: KeyUse): string {
   const { allows, words } = table[state];
   const rest = allows.includes('processing') ? ': it can still decrypt, verify and unwrap' : '';
-  return `${subject} ${words}, so it cannot ${use}${rest}`;
+  return `${subject} ${words}, so it cannot ${use === 'mac' ? 'make MACs' : use}${rest}`;
 }
 
 /** A warning to give with the result of a use that the states allow; undefined if there is nothing to say. */

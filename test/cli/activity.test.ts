@@ -6,6 +6,7 @@ import test from 'node:test';
 import { toBase64 } from '../../src/crypto/bytes.ts';
 import { mlDsaSign } from '../../src/crypto/ml-dsa.ts';
 import { type Desk, desk } from './kms.ts';
+import { servedDesk } from './served.ts';
 import { serving } from './serving.ts';
 
 /** An appliance with some records, and its export in `log.jsonl`. */
@@ -366,4 +367,61 @@ test('at 80 columns a keyring with a long name is listed whole, and no line is w
       .map((line) => line.slice(from, to).trim());
     assert.ok(cells.join('').startsWith(name), stdout);
   }
+});
+
+test('on a terminal people see the names of callers, asked for once; ids with --wide, and elsewhere', async () => {
+  await using d = await servedDesk();
+  await d.json('account create svc --json');
+  const long = 'the-worker-of-the-whole-group-in-all-countries-and-regions';
+  const made = async (name: string) =>
+    d.json<{ key: string; keyid: string }>(
+      `apikey create --account svc --flag * --name ${name} --json`.split(' ').filter(Boolean),
+    );
+  const keys = [await made('worker'), await made(long)];
+  for (const { key } of keys) {
+    const { args, env } = d.network(key);
+    assert.equal((await d.kms(['keyring', 'list', ...args], { env })).code, 0);
+  }
+  const tty = { stdout: true, columns: 80 };
+  const search = async (options: object, ...more: string[]): Promise<string> =>
+    (await d.kms(['activity', 'search', ...more], { env: { NO_COLOR: '1' }, ...options })).stdout;
+  const asked = async (): Promise<number> =>
+    (await d.appliance.activity()).filter(({ action }) => action === 'system.names').length;
+  const shown = await search({ tty }, '--action', 'keyring.list');
+  assert.match(shown, /^\S.* keyring\.list +worker\b/m);
+  assert.doesNotMatch(shown, /apik_/);
+  for (const line of shown.split('\n')) assert.ok(line.length <= 80, line);
+  const at = shown.split('\n')[0]?.indexOf('BY') ?? 0;
+  const cells = shown
+    .split('\n')
+    .slice(1)
+    .map((line) => line.slice(at).split(/ {2,}/)[0]?.trim());
+  assert.ok(cells.join('').includes(long), shown);
+  assert.equal(await asked(), 1);
+  for (const ids of [await search({ tty }, '--wide'), await search({}), await search({ tty }, '--json')]) {
+    for (const { keyid } of keys) assert.ok(ids.includes(keyid), ids);
+  }
+  assert.equal(await asked(), 1, 'programs leave no record of a listing');
+  const [{ id } = { id: '' }] = (
+    await d.json<{ data: { id: string }[] }>(`activity search --keyid ${keys[0]?.keyid} --json`)
+  ).data;
+  const one = await d.kms(['activity', 'show', id], { tty: { stdout: true } });
+  assert.match(one.stdout, new RegExp(`^by +worker \\(${keys[0]?.keyid}\\)$`, 'm'));
+  assert.match((await d.kms(['activity', 'show', id])).stdout, new RegExp(`^by +${keys[0]?.keyid}$`, 'm'));
+});
+
+test('an export reads how many records there are only where somebody watches, as programs leave no record of it', async () => {
+  await using d = await withExport();
+  const reads = async (): Promise<number> =>
+    (await d.json<{ data: unknown[] }>('activity search --action activity.read --all --json')).data.length;
+  const recorded = async (args: string, options = {}): Promise<number> => {
+    const before = await reads();
+    const { code, stderr } = await d.kms(args, options);
+    assert.deepEqual([code, stderr], [0, ''], 'it is done before there is anything to show');
+    // One is that of the search.
+    return (await reads()) - before - 1;
+  };
+  assert.equal(await recorded('activity export -o off.jsonl'), 1);
+  assert.equal(await recorded('activity export', { tty: { stderr: true } }), 1);
+  assert.equal(await recorded('activity export -o watched.jsonl', { tty: { stderr: true } }), 2);
 });

@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import test from 'node:test';
 import type { GrammarCommand } from '../../src/cli/command.ts';
 import { grammar, leavesOf } from './grammar-tree.ts';
-import { desk, typed } from './kms.ts';
+import { desk, pick, typed, withKey } from './kms.ts';
 import { servedDesk } from './served.ts';
 import { serving } from './serving.ts';
 
@@ -16,7 +16,11 @@ const asksAtTerminal = (leaf: GrammarCommand): boolean =>
 /** Those that ask only at times have tests of their own. */
 const asksIfNeeded = (leaf: GrammarCommand): boolean =>
   ['kms key config', 'kms key alias add', 'kms import vault'].includes(leaf.fullName());
-const destroying = leavesOf(grammar()).filter((leaf) => asks(leaf) && !asksAtTerminal(leaf) && !asksIfNeeded(leaf));
+/** It looks at files of this user, which need no appliance, and has a test below. */
+const asksOfFiles = (leaf: GrammarCommand): boolean => leaf.fullName() === 'kms profile remove';
+const destroying = leavesOf(grammar()).filter(
+  (leaf) => asks(leaf) && !asksAtTerminal(leaf) && !asksIfNeeded(leaf) && !asksOfFiles(leaf),
+);
 const tty = { stdin: true, stdout: true, stderr: true };
 /** The most destructive commands: the object's name must be typed. */
 const worst = ['keyring delete', 'tenant delete', 'key delete', 'tang delete'];
@@ -54,11 +58,28 @@ for (const leaf of destroying) {
     for (const answered of [{ tty, stdin: typed(byName ? 'it\n' : 'yes\n') }, { env: { KMS_YES: 'true' } }]) {
       const { code, stderr } = await d.kms(words, answered);
       assert.ok(code === 3 || code === 1, String(code));
-      assert.match(stderr, /(nothing to talk to|there is no profile it)/);
+      assert.match(stderr, /nothing to talk to/);
     }
     assert.doesNotMatch((await d.kms([...words, '--yes'])).stderr, /This/);
   });
 }
+
+test('profile remove asks once it is there, and without a terminal it takes --yes', async () => {
+  await using d = await desk();
+  await d.kms('profile add it --server https://it.example');
+  const off = await d.kms('profile remove it');
+  assert.deepEqual(pick(off), [
+    2,
+    '',
+    'kms: this removes the profile it and the copy of the API key in it, and there is no terminal to ask at; ' +
+      'add --yes to do it\n',
+  ]);
+  const question = 'This removes the profile it and the copy of the API key in it. Go on? [y/N] ';
+  const refused = await d.kms('profile remove it', { tty, stdin: typed('n\n') });
+  assert.deepEqual(pick(refused), [1, '', `${question}kms: not confirmed; nothing was done\n`]);
+  const done = await d.kms('profile remove it', { tty, stdin: typed('y\n') });
+  assert.deepEqual(pick(done), [0, 'it is removed\n', question]);
+});
 
 test('seal asks on a terminal and says what stops; without one it seals', async () => {
   await using d = await desk();
@@ -115,6 +136,7 @@ test('the question says on which appliance, by its label, which takes no record'
   assert.equal(await asked(...args), `${first}On prod €, at ${d.url}, ${rest}${not}`);
   const actions = (await seen()).slice(0, -before).map(({ action }) => action);
   assert.deepEqual([...new Set(actions)].sort(), ['account.read', 'apikey.read'], 'only the look at the account is');
+  await d.kms('profile add x --server https://x.example');
   assert.match(await asked('profile', 'remove', 'x'), /^This removes the profile x /);
 });
 
@@ -160,21 +182,68 @@ test('what is missing or in use is told before the question', async () => {
   }
 });
 
-test('what does not exist is told before the question, whatever is deleted', async () => {
-  await using d = await servedDesk();
-  for (const line of [
-    'account delete nobody',
-    'apikey delete nothing',
-    'asset delete asset_01jz4b8m6q3v9x2c5d7f8g9h0k',
-    'key delete nothing',
-    'keyring delete nothing',
-    'tang delete nothing',
-    'user delete nobody',
-  ]) {
+/** Commands that ask about one thing, each with the name of one that is not there. */
+const missing: Readonly<Record<string, string>> = {
+  'kms account delete': 'nobody',
+  'kms apikey delete': 'nothing',
+  'kms apikey revoke': 'nothing',
+  'kms asset delete': 'asset_01jz4b8m6q3v9x2c5d7f8g9h0k',
+  'kms key alias add': 'nothing apps/x',
+  'kms key alias remove': 'nothing apps/x',
+  'kms key compromised': 'nothing',
+  'kms key config': 'nothing --min-decrypt-version 2',
+  'kms key deactivate': 'nothing',
+  'kms key delete': 'nothing',
+  'kms key disable': 'nothing',
+  'kms keyring delete': 'nothing',
+  'kms master remove-custodian': '00000000000000aa',
+  'kms profile remove': 'nothing',
+  'kms tang delete': 'nothing',
+  'kms tenant delete': 'nothing',
+  'kms tenant oidc remove': 'default',
+  'kms user delete': 'nobody',
+  'kms user reset-second-factor': 'nobody',
+};
+/** Those that are about no one thing of the appliance. */
+const ofNothing = ['kms import vault', 'kms seal'];
+
+test('what does not exist is told before the question, whatever is asked', async () => {
+  const asking = leavesOf(grammar()).filter(asks);
+  assert.deepEqual(
+    asking.map((leaf) => leaf.fullName()).sort(),
+    [...Object.keys(missing), ...ofNothing].sort(),
+    'a new command that asks has a line above',
+  );
+  await using d = await withKey();
+  for (const [command, args] of Object.entries(missing)) {
+    const line = `${command.slice('kms '.length)} ${args}`;
     const { code, stdout, stderr } = await d.kms(line, { tty, stdin: typed('y\n') });
     assert.deepEqual([code, stdout], [1, ''], line);
-    assert.match(stderr, /^kms: there is no [^\n]+\n$/, line);
+    assert.match(stderr, /^kms: (?:there is no |no identity provider is set up here)[^\n]+\n$/, line);
   }
+});
+
+test('on a terminal a question and its answer fit its width, and a command in them stays whole', async () => {
+  await using d = await withKey('keyring create payroll', 'key create unseal', 'tenant create second --host b.example');
+  const narrow = { ...tty, columns: 60 };
+  const asked = await d.kms('--tenant default keyring delete payroll', { tty: narrow, stdin: typed('payroll\n') });
+  assert.equal(
+    asked.stderr,
+    'This deletes the keyring payroll: what it encrypted cannot\nbe decrypted until it is restored, and after 30 days never.\n' +
+      'To go on, type payroll: ',
+  );
+  assert.match(
+    asked.stdout,
+    /^payroll is deleted; for 30 days\n`kms keyring restore ring_\w{26}`\nrestores it\n$/,
+    'a command between backticks stays in one line',
+  );
+  const gone = await d.kms('tenant delete second', { tty: narrow, stdin: typed('second\n') });
+  for (const each of gone.stderr.split('\n')) assert.ok(each.length <= 60, each);
+  assert.match(gone.stdout, /until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d\s\(in 29 days\)/, 'a local time');
+  const elsewhere = await d.kms('tenant list --deleted --json');
+  assert.match(elsewhere.stdout, /"restorableUntil": "\d{4}-\d\d-\d\dT/);
+  const failed = await d.kms('key rotate nothing', { tty: { stderr: true, columns: 40 } });
+  assert.match(failed.stderr, /^kms: there is no such managed key; check\nthe name or id\n$/);
 });
 
 test('the question says what goes with an account', async () => {

@@ -6,6 +6,7 @@ import { cp, mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/pr
 import { join } from 'node:path';
 import { Readable, Writable } from 'node:stream';
 import test from 'node:test';
+import type { Cli } from '../../src/cli/command.ts';
 import type { AnswerTo } from '../../src/client/methods.ts';
 import { unwrapRingKey } from '../../src/client/ring-keys.ts';
 import { toBech32 } from '../../src/crypto/bech32.ts';
@@ -410,6 +411,27 @@ test('a long transfer shows its progress on a terminal, and nowhere else', async
   const shown = await d.kms('encrypt --ring payroll -o x', { stdin: Readable.from(slow()), tty: { stderr: true } });
   assert.equal(shown.code, 0);
   assert.match(shown.stderr.replaceAll('\x1b[K', ''), /^(\r\d+\.\d MiB, \d+\.\d MiB\/s)+\n$/);
+});
+
+test('the progress of lines says how many of all of them there are, and how long the rest takes', async () => {
+  const { withProgress } = await import('../../src/cli/streams.ts');
+  async function* slow(): AsyncGenerator<Buffer> {
+    for (let n = 0; n < 12; n++) {
+      yield Buffer.from('{}\n{}\n');
+      await new Promise((resolve) => setTimeout(resolve, 120));
+    }
+  }
+  let stderr = '';
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      stderr += chunk;
+      done();
+    },
+  });
+  const io = { stderr: Object.assign(stream, { isTTY: true }), env: {}, signal: new AbortController().signal };
+  // Cast: progress needs no more of it.
+  for await (const _ of withProgress({ io } as unknown as Cli, slow(), { count: 40, noun: 'records' }));
+  assert.match(stderr.replaceAll('\x1b[K', ''), /^(?:\r\d+ of 40 records \(\d+ %\), \d+\/s, \d+ s left)+\n$/);
 });
 
 test('a reader that goes away is one line for a file, and none for a list', async () => {

@@ -24,6 +24,8 @@ test('kms help lists every guide behind the commands, and each name shows its gu
     assert.deepEqual([shown.code, shown.stderr], [0, ''], name);
     assert.equal(shown.stdout.split('\n')[0], title.toUpperCase(), name);
     assert.doesNotMatch(shown.stdout, /\]\(|^```|<!--/m, name);
+    // A document that nothing here shows under such a name; commands in code may name files of the source.
+    assert.doesNotMatch(shown.stdout, /^(?! {4}).*\b[a-z-]+\.md\b/m, name);
   }
 });
 
@@ -34,6 +36,13 @@ test('a command comes before a guide of its name', async () => {
   assert.match((await d.kms('help backup.md')).stdout, /^BACKUPS/);
   assert.match((await d.kms('help guide-operator')).stdout, /^[A-Z' ]+\n/);
   assert.equal((await d.kms('help operator')).stdout, (await d.kms('help guide-operator')).stdout);
+});
+
+test('managed keys have a guide, which the list of topics names', async () => {
+  await using d = await desk();
+  assert.match((await d.kms('help')).stdout, /^ {2}managed-keys +Managed keys$/m);
+  const { stdout } = await d.kms('help managed-keys');
+  for (const state of ['pre-active', 'suspended', 'compromised', 'destroyed']) assert.ok(stdout.includes(state), state);
 });
 
 test('guides are searched by words', async () => {

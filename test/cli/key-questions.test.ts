@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { pick, typed, withKey } from './kms.ts';
 
-const tty = { stdin: true, stdout: true, stderr: true, columns: 100 };
+const tty = { stdin: true, stdout: true, stderr: true, columns: 200 };
 const not = 'kms: not confirmed; nothing was done\n';
 
 test('an alias is taken from another key only with consent', async () => {

@@ -5,7 +5,7 @@ import { writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { desk, pick, typed, withKey } from './kms.ts';
 
-const tty = { stdin: true, stdout: true, stderr: true, columns: 100 };
+const tty = { stdin: true, stdout: true, stderr: true, columns: 200 };
 
 test('managed keys: make, encrypt, rotate, decrypt, configure, delete and restore', async () => {
   await using d = await desk();
@@ -332,4 +332,72 @@ test('a deleted key is restored by the end of its id, if only one fits', async (
 test('a name that a managed key cannot have is not called one of a ring', async () => {
   await using d = await withKey();
   assert.match((await d.kms('key create bad/name')).stderr, /^kms: "bad\/name" cannot name a managed key; /);
+});
+
+test('a list by tags has the keys with all of them, and says where there is none', async () => {
+  await using d = await withKey(
+    'key create a --tag team=pay --tag stage=prod',
+    'key create b --tag team=pay',
+    'key create c --tag team=hr',
+  );
+  const names = async (args: string): Promise<string[]> => {
+    const { data } = await d.json<{ data: { name: string }[] }>(`key list ${args} --json`);
+    return data.map(({ name }) => name).sort();
+  };
+  assert.deepEqual(await names('--tag team=pay'), ['a', 'b']);
+  assert.deepEqual(await names('--tag team=pay --tag stage=prod'), ['a']);
+  assert.deepEqual(await names('--tag team=pay --tag stage=test'), []);
+  assert.deepEqual(await names('--wide'), ['a', 'b', 'c']);
+  assert.equal((await d.kms('key list --tag team=none')).stderr, 'kms: no managed keys with this tag\n');
+  assert.match((await d.kms('key ls --tag team=hr')).stdout, /^NAME .*\nc /);
+  for (const [args, said] of [
+    ['--tag none', '--tag: expected NAME=VALUE, got "none"'],
+    ['--tag team', '--tag: expected NAME=VALUE, got "team"'],
+    ['--tag team=pay --tag team=hr', '--tag: expected each name once, got "team" twice'],
+    ['--tag team=pay --limit 3', '--tag and --limit exclude each other'],
+    ['--tag team=pay --cursor x', '--tag and --cursor exclude each other'],
+  ] as const) {
+    const { code, stderr } = await d.kms(`key list ${args}`);
+    assert.deepEqual([code, stderr], [2, `kms: ${said}; see \`kms key list --help\`\n`]);
+  }
+  const twice = await d.kms('key create d --tag a=1 --tag a=2');
+  assert.deepEqual([twice.code, (await d.kms('key show d')).code], [2, 1], twice.stderr);
+});
+
+test('--exportable and --deletion-allowed take true or false or neither, wherever they stand', async () => {
+  await using d = await withKey();
+  const made = async (args: string, env = {}): Promise<unknown> => {
+    const { key } = await d.json<{ key: { exportable: boolean; deletionAllowed: boolean } }>(`key ${args} --json`, {
+      env,
+    });
+    return [key.exportable, key.deletionAllowed];
+  };
+  assert.deepEqual(await made('create a'), [false, false]);
+  assert.deepEqual(await made('create --exportable b --deletion-allowed'), [true, true]);
+  assert.deepEqual(await made('create --exportable true --deletion-allowed false c'), [true, false]);
+  assert.deepEqual(await made('create d --exportable=false --deletion-allowed=true'), [false, true]);
+  assert.deepEqual(await made('create e', { KMS_EXPORTABLE: 'yes', KMS_DELETION_ALLOWED: '0' }), [true, false]);
+  assert.deepEqual(await made('config --deletion-allowed a'), [false, true]);
+  assert.deepEqual(await made('config b --exportable false --deletion-allowed false'), [false, false]);
+  for (const [args, said] of [
+    ['create x --exportable=maybe', '--exportable: expected true or false, got "maybe"'],
+    ['create --exportable x maybe', "too many arguments for 'create'. Expected 1 argument but got 2"],
+  ] as const) {
+    const { code, stderr } = await d.kms(`key ${args}`);
+    assert.deepEqual([code, stderr], [2, `kms: ${said}; see \`kms key create --help\`\n`]);
+  }
+});
+
+test('names are listed once, however many things a command names', async () => {
+  await using d = await withKey('keyring create payroll');
+  const { stderr } = await d.kms('encrypt --recipient --ring payrol --ring payrll --ring payrl -o out', {
+    tty: { stderr: true },
+    stdin: 'x',
+  });
+  assert.match(stderr, /^kms: there is no keyring payrol; did you mean payroll\?\n$/);
+  const { data } = await d.json<{ data: unknown[] }>('activity search --action system.names --json');
+  assert.equal(data.length, 1);
+  await d.kms('encrypt --recipient --ring zzz --ring yyy --ring xxx -o out', { tty: { stderr: true }, stdin: 'x' });
+  const after = await d.json<{ data: unknown[] }>('activity search --action system.names --json');
+  assert.equal(after.data.length, 2);
 });

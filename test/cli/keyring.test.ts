@@ -314,11 +314,11 @@ test('list, show, keys, rotate, config, delete and restore', async () => {
   );
   assert.equal(
     (await d.kms('keyring config payroll')).stdout,
-    'encrypts per key   4294967296\nage of a key       any\ndecrypt offline    no\nprops              {}\nprops of new keys  {}\n',
+    'encrypts per key   4294967296\nrotates            never by age\ndecrypt offline    no\nprops              {}\nprops of new keys  {}\n',
   );
   assert.equal(
     (await d.kms('keyring config payroll --max-encrypt-count 7 --rotate-after 90d --key-props {"b":2}')).stdout,
-    'encrypts per key   7\nage of a key       90d\ndecrypt offline    no\nprops              {}\nprops of new keys  {"b":2}\n',
+    'encrypts per key   7\nrotates            once a key is 90d old\ndecrypt offline    no\nprops              {}\nprops of new keys  {"b":2}\n',
   );
   assert.deepEqual(
     [(await d.kms('keyring delete payroll --yes')).stdout, (await d.kms('keyring show payroll')).code],

@@ -74,7 +74,8 @@ async function run(dir: string, args: readonly string[], options: RunOptions): P
     home: dir,
     stdin: Object.assign(input, { isTTY: tty.stdin === true }),
     stdout: Object.assign(out.stream, { isTTY: tty.stdout === true, columns: tty.columns ?? 80 }),
-    stderr: Object.assign(err.stream, { isTTY: tty.stderr === true, columns: tty.columns ?? 80 }),
+    // Without a width nothing is broken into lines.
+    stderr: Object.assign(err.stream, { isTTY: tty.stderr === true, columns: tty.columns ?? 0 }),
     signal,
   };
   const code = await runCli(io);

@@ -268,4 +268,8 @@ test('progress in words', () => {
   assert.equal(progressLine(1 << 20, 1 << 30, 1000), '1.0 MiB of 1.0 GiB (0 %), 1.0 MiB/s, 17 min left');
   assert.match(progressLine(1 << 20, 2 ** 33, 1000), /, 2 h 17 min left$/);
   assert.equal(progressLine(1 << 20, 1 << 20, 1000), '1.0 MiB of 1.0 MiB (100 %), 1.0 MiB/s');
+  const total = { count: 2000, noun: 'records' };
+  assert.equal(progressLine(500, total, 1000), '500 of 2000 records (25 %), 500/s, 3 s left');
+  assert.equal(progressLine(2001, total, 1000), '2001 of 2000 records (100 %), 2001/s');
+  assert.equal(progressLine(0, { ...total, count: 0 }, 1000), '0 of 0 records (100 %), 0/s');
 });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { width } from '../../src/cli/text.ts';
-import { desk } from './kms.ts';
+import { type Desk, desk } from './kms.ts';
 
 /** A long name of the kind that people choose. */
 const name = 'payroll-production-eu';
@@ -32,20 +32,73 @@ const tables: readonly (readonly [string, RegExp])[] = [
   ['profile list', new RegExp(`^${name} `, 'm')],
   ['master list', /keyfile/],
   ['activity search --tenant default', /granted {2}keyring\.create {2}/],
+  [`keyring keys ${name} --usage`, /^ID .* LAST DECRYPT /],
+  [`key versions ${name}-keys`, /^VERSION /],
+  [`key dependents ${name}-keys`, /encrypt/],
+  ['status', /^payroll-/m],
 ];
 
-test('at 80 columns no table cuts a name or is wider', async () => {
-  await using d = await desk();
+const things: readonly string[] = [
+  `keyring show ${name}`,
+  `keyring config ${name}`,
+  `key show ${name}-keys`,
+  `key create ${name}-rsa --type rsa-2048`,
+  `keyring create ${name}-2`,
+  `account show ${name}`,
+  `apikey show ${name}-key`,
+  `user show ${name}`,
+  `tenant show ${name}`,
+  `key create ${name}-later --activate-at 2999-01-01 --deactivate-at 3000-01-01`,
+  `apikey create --account ${name} --name two --expires 90d`,
+  'keyring list --deleted',
+  'status',
+  `keyring delete ${name}-2 --yes`,
+  'keyring list --deleted',
+  `tenant delete ${name} --yes`,
+  'tenant list --deleted',
+];
+
+/** A time for programs: on a terminal people get a local one, or how long ago it was. */
+const exactTime = /\d{4}-\d\d-\d\dT\d\d:/;
+
+const terminal = { tty: { stdout: true, stderr: true, columns: 80 }, env: { NO_COLOR: '1' } };
+
+async function furnished(): Promise<Desk> {
+  const d = await desk();
   await d.json('init --json');
   for (const line of setUp) {
     const ran = await d.kms(line.split(' '));
     assert.equal(ran.code, 0, `${line}: ${ran.stderr}`);
   }
   await d.kms('tenant use default');
+  await d.kms(`key encrypt ${name}-keys`, { stdin: 'x' });
+  return d;
+}
+
+test('at 80 columns a single thing is no wider, words aside that have no end before', async () => {
+  await using d = await furnished();
+  for (const line of things) {
+    const ran = await d.kms(line, terminal);
+    assert.equal(ran.code, 0, `${line}: ${ran.stderr}`);
+    assert.doesNotMatch(`${ran.stdout}${ran.stderr}`, exactTime, line);
+    for (const each of `${ran.stdout}${ran.stderr}`.split('\n')) {
+      assert.ok(width(each) <= 80 || /^(?:\S.*? {2,}| *)\S{50,}$/.test(each), `${line}: ${each}`);
+    }
+  }
+  const { stdout } = await d.kms(`keyring show ${name}`, terminal);
+  assert.match(stdout, /^fingerprint {2}(?:[0-9a-f]{8} ){6}[0-9a-f]{8}\n {13}[0-9a-f]{8}$/m, 'in the same column');
+  const elsewhere = await d.kms(`keyring show ${name}`);
+  assert.match(elsewhere.stdout, /^fingerprint {2}(?:[0-9a-f]{8} ){7}[0-9a-f]{8}$/m);
+});
+
+test('at 80 columns no table cuts a name or is wider', async () => {
+  await using d = await furnished();
   for (const [line, shown] of tables) {
-    const ran = await d.kms(line, { tty: { stdout: true, stderr: true, columns: 80 }, env: { NO_COLOR: '1' } });
+    const ran = await d.kms(line, terminal);
     assert.equal(ran.code, 0, `${line}: ${ran.stderr}`);
     assert.match(ran.stdout, shown, line);
     for (const each of ran.stdout.split('\n')) assert.ok(width(each) <= 80, `${line}: ${each}`);
+    assert.doesNotMatch(ran.stdout, exactTime, line);
+    assert.doesNotMatch(ran.stdout, /(?:payroll|keyring|managed)[\w-]*…/, line);
   }
 });

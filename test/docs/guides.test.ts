@@ -23,6 +23,7 @@ const pages = [
   'docs/tenants.md',
   'docs/oidc.md',
   'docs/tofu.md',
+  'docs/guide-managed-keys.md',
   'docs/guide-vault.md',
   'docs/kubernetes.md',
   'docs/activity-export.md',

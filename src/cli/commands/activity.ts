@@ -3,16 +3,18 @@
 
 import type { Activity } from '../../api/activity.ts';
 import { paths } from '../../api/paths.ts';
+import type { Client } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';
 import { detailsIn, type ResourceRef } from '../../model/activity-details.ts';
 import { watchActivity } from '../activity-watch.ts';
+import { Callers } from '../caller-names.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { type Connection, localOf, send, withClient } from '../connect.ts';
 import { readSmallFile } from '../files.ts';
 import type { activity } from '../grammar/activity.ts';
 import { mustReachStdout, write } from '../io.ts';
-import { type Pair, printJson, printLine, printList, printThing } from '../output.ts';
-import { openInput, openOutput, transfer, withProgress, writesToStdout } from '../streams.ts';
+import { type Pair, printJson, printLine, printList, printThing, timeOn } from '../output.ts';
+import { type Lines, openInput, openOutput, transfer, withProgress, writesToStdout } from '../streams.ts';
 import type { Column } from '../table.ts';
 
 export async function search(cli: CliOf<typeof activity.search>): Promise<void> {
@@ -36,8 +38,10 @@ export async function search(cli: CliOf<typeof activity.search>): Promise<void> 
   cli.refuseWithout('--watch', ['--every']);
   if (cli.get('--limit') === 0) throw cli.wrong('--limit: expected at least 1, got 0');
   await withClient(cli, async (client) => {
+    const callers = new Callers(cli, client);
     await printList(cli, client.searchActivity, filters, {
-      columns: activityColumns,
+      columns: activityColumns(callers),
+      before: (records) => callers.meet(records.map(({ keyid }) => keyid)),
       empty: 'no activity matches',
       usual: cli.get('--all') ? undefined : 100,
     });
@@ -52,21 +56,23 @@ function excluded(cli: CliOf<typeof activity.search>): { keyid?: string; action?
 export async function show(cli: CliOf<typeof activity.show>): Promise<void> {
   await withClient(cli, async (client) => {
     const activity = await client.getActivity({ id: cli.get('<ID>') });
-    await printThing(cli, activity, activityPairs(activity));
+    const callers = new Callers(cli, client);
+    await callers.meet([activity.keyid, activity.reporter]);
+    await printThing(cli, activity, activityPairs(activity, callers));
   });
 }
 
-function activityPairs(activity: Activity): readonly Pair[] {
+function activityPairs(activity: Activity, callers: Callers): readonly Pair[] {
   return [
     ['id', activity.id],
     ['time', time(activity)],
-    ['by', activity.keyid],
+    ['by', callers.whole(activity.keyid)],
     ['from', activity.address],
     ['action', activity.action],
     ['ring', activity.ringname],
     ['verdict', verdict(activity)],
     ['status', activity.status],
-    ['reported by', activity.reporter],
+    ['reported by', activity.reporter && callers.whole(activity.reporter)],
     ...deedPairs(activity),
     ['props', JSON.stringify(activity.props)],
   ];
@@ -109,13 +115,13 @@ function about({ props, reporter }: Activity): string {
   return first ? `${first.type} ${first.name ?? first.id}` : '';
 }
 
-const activityColumns: readonly Column<Activity>[] = [
+const activityColumns = (callers: Callers): readonly Column<Activity>[] => [
   { title: 'time', value: time, short: true },
   { title: 'verdict', value: verdict, whole: true, isRed: ({ validAction }) => !validAction },
   { title: 'action', value: (activity) => activity.action, name: true },
   { title: 'ring', value: (activity) => activity.ringname, name: true },
-  { title: 'by', value: (activity) => activity.keyid, short: true },
-  { title: 'about', value: about, spare: true },
+  { title: 'by', value: (activity) => callers.shown(activity.keyid), short: true, name: true },
+  { title: 'about', value: about, name: true, spare: true },
   { title: 'from', value: (activity) => activity.address ?? '', whole: true, spare: true },
   { title: 'status', value: (activity) => activity.status, spare: true },
   { title: 'id', value: (activity) => activity.id, short: true, spare: true },
@@ -182,7 +188,7 @@ async function verifyFile(
 ): Promise<Verdict> {
   const input = await openInput(cli, file);
   try {
-    return await verifyLines(cli, input.source, body);
+    return await verifyLines(cli, withProgress(cli, input.source, input.size), body);
   } finally {
     await input.close();
   }
@@ -222,11 +228,12 @@ async function showVerdict(cli: CliOf<typeof activity.verify>, verdict: Verdict)
     await printLine(cli, `records up to ${dropped.seq} were dropped by retention${key}`);
   }
   if (!since) return;
+  const anchored = `record ${since.seq}, anchored at ${timeOn(cli, 'stdout', since.signedAt)}`;
   if (dropped && since.seq < dropped.seq) {
-    await printLine(cli, `record ${since.seq}, anchored at ${since.signedAt}, is one of them`);
+    await printLine(cli, `${anchored}, is one of them`);
     return;
   }
-  await printLine(cli, `record ${since.seq}, anchored at ${since.signedAt}, is still there; key: ${since.publicKey}`);
+  await printLine(cli, `${anchored}, is still there; key: ${since.publicKey}`);
   const { mlDsaPublicKey } = since;
   if (mlDsaPublicKey === undefined) return;
   const { mlDsaFingerprint } = await import('../../appliance/verify-export.ts');
@@ -246,17 +253,26 @@ function advice(cli: CliOf<typeof activity.verify>, verified: number, problem: s
 export async function exportRecords(cli: CliOf<typeof activity.exportRecords>): Promise<void> {
   const since = await readHead(cli.get('--since'));
   if (writesToStdout(cli)) mustReachStdout(cli.io);
-  await withClient(cli, async (_client, connection) => {
+  await withClient(cli, async (client, connection) => {
     const output = writesToStdout(cli) ? undefined : await openOutput(cli, { binary: false });
     try {
+      // A program reads no head, and leaves no record of it.
+      const total = output && cli.io.stderr.isTTY ? await recordsSince(client, since) : undefined;
       const lines = await exportOf(cli, connection, since === undefined ? {} : { since });
-      if (output) await transfer(cli, withProgress(cli, lines, undefined), output);
+      if (output) await transfer(cli, withProgress(cli, lines, total), output);
       else for await (const chunk of lines) await write(cli.io.stdout, chunk);
     } catch (error) {
       await output?.discard();
       throw error;
     }
   });
+}
+
+/** Records that an export will have; a few more may come meanwhile. */
+async function recordsSince(client: Client, since: object | undefined): Promise<Lines> {
+  const { seq, from = 1 } = await client.getActivityHead({});
+  const before = since && 'seq' in since && typeof since.seq === 'number' ? since.seq : 0;
+  return { count: Math.max(0, seq - Math.max(before, from - 1)), noun: 'records' };
 }
 
 async function exportOf(cli: Cli, connection: Connection, body: object): Promise<AsyncIterable<Uint8Array>> {

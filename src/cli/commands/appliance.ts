@@ -20,7 +20,7 @@ import {
   showKit,
 } from '../custodians.ts';
 import type { appliance } from '../grammar/appliance.ts';
-import { say } from '../io.ts';
+import { fitted, say } from '../io.ts';
 import { isServing, socketFetch } from '../local-socket.ts';
 import { serverKeySources } from '../master-key.ts';
 import { printThing, showOnce } from '../output.ts';
@@ -79,8 +79,8 @@ function impliedKind(cli: CliOf<typeof appliance.init>): string | undefined {
 async function wantsKit(cli: Cli): Promise<boolean> {
   const { stdin, stdout, stderr, signal } = cli.io;
   if (cli.json || !stdin.isTTY || !stdout.isTTY || !stderr.isTTY) return false;
-  const question = 'Make a recovery kit, a sheet that opens everything with a backup alone? [y/N] ';
-  const answer = await askLine({ input: stdin, output: stderr, terminal: false }, question, signal);
+  const question = fitted(stderr, 'Make a recovery kit, a sheet that opens everything with a backup alone? [y/N]');
+  const answer = await askLine({ input: stdin, output: stderr, terminal: false }, `${question} `, signal);
   return /^y(es)?$/i.test(answer.trim());
 }
 

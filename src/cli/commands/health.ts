@@ -17,7 +17,7 @@ import type { health } from '../grammar/health.ts';
 import { hasColour, say, write } from '../io.ts';
 import { isServing } from '../local-socket.ts';
 import { keySources } from '../master-key.ts';
-import { type Pair, printJson, printLine, printTable, printThing } from '../output.ts';
+import { type Pair, printJson, printLine, printTable, printThing, timeOn } from '../output.ts';
 import { byteCount } from '../streams.ts';
 import { dataDirectory, refuseRemote, sharedStore } from '../target.ts';
 import { visible } from '../text.ts';
@@ -87,6 +87,8 @@ async function showNodes(cli: Cli, { shared }: SealedStatus | OpenStatus): Promi
 
 async function showStandby(cli: Cli, status: StandbyAnswer): Promise<void> {
   const { from, appliance, epoch, behind, shipped, copied, proven, hasKey, problem, advice } = status.standby;
+  const asOf = ({ transactions, at }: { readonly transactions: number; readonly at: string }): string =>
+    `${transactions} transactions, as of ${timeOn(cli, 'stdout', at)}`;
   const distance = behind && `${behind.transactions} transactions, ${ageOf(behind.seconds)}`;
   await printThing(cli, status, [
     ['standby', 'yes: it serves no client until `kms standby promote`'],
@@ -95,9 +97,9 @@ async function showStandby(cli: Cli, status: StandbyAnswer): Promise<void> {
     ['appliance', appliance ?? 'nothing arrived yet'],
     ['epoch', epoch],
     ['behind what is shipped', distance ?? 'not known'],
-    ['shipped', shipped ? `${shipped.transactions} transactions, as of ${shipped.at}` : undefined],
-    ['copied', copied ? `${copied.transactions} transactions, as of ${copied.at}` : undefined],
-    ['proven to open', proven ? `${proven.transactions} transactions, as of ${proven.at}` : 'nothing yet'],
+    ['shipped', shipped ? asOf(shipped) : undefined],
+    ['copied', copied ? asOf(copied) : undefined],
+    ['proven to open', proven ? asOf(proven) : 'nothing yet'],
     ['master key', hasKey ? 'at hand' : 'not at hand: nothing can be proven'],
     ['problem', problem],
     ['what to do', advice],
@@ -135,10 +137,10 @@ async function showAll(cli: Cli, status: OpenStatus, { way }: Connection): Promi
       `${status.masterKey.fingerprint} (${status.masterKey.custodians.map(({ kind }) => kind).join(', ')})`,
     ],
     ['crypto', way === 'socket' ? cryptoLine(status.crypto) : undefined],
-    ...copyLines(status.copies),
+    ...copyLines(cli, status.copies),
     ...status.activityTo.map(streamLine),
     ['activity kept', retentionLine(status.activityRetention)],
-    ...status.tenants.flatMap(droppedLine),
+    ...status.tenants.flatMap((tenant) => droppedLine(cli, tenant)),
     ['clock', clockLine(status.clock)],
     ['disk', diskLine(status.disk)],
     ['activity log', faultsOf(status)],
@@ -147,7 +149,7 @@ async function showAll(cli: Cli, status: OpenStatus, { way }: Connection): Promi
   await showNodes(cli, status);
   await printTable(cli, status.tenants, [
     { title: 'tenant', value: ({ name }) => name, name: true },
-    { title: 'hosts', value: ({ hosts }) => hosts.join(' ') },
+    { title: 'hosts', value: ({ hosts }) => hosts.join(' '), name: true },
     { title: 'keyrings', value: ({ counts }) => counts.keyrings },
     { title: 'users', value: ({ counts }) => counts.users },
     { title: 'API keys', value: ({ counts }) => counts.apikeys },
@@ -173,8 +175,9 @@ function cryptoLine(crypto: CryptoInUse): string {
   return crypto.problem === undefined ? 'noble' : `noble, since node:crypto failed its self-test: ${crypto.problem}`;
 }
 
-function copyLines({ epoch, lastVerified, backupAge, shipping, shippingAge }: OpenStatus['copies']): Pair[] {
-  const restored = epoch.restoredAt === undefined ? '' : `, restored at ${epoch.restoredAt}`;
+function copyLines(cli: Cli, copies: OpenStatus['copies']): Pair[] {
+  const { epoch, lastVerified, backupAge, shipping, shippingAge } = copies;
+  const restored = epoch.restoredAt === undefined ? '' : `, restored at ${timeOn(cli, 'stdout', epoch.restoredAt)}`;
   const shipped = shipping?.error ?? (shippingAge === undefined ? 'nothing yet' : `${ageOf(shippingAge)} old`);
   return [
     ['epoch', `${epoch.number}${restored}`],
@@ -209,9 +212,9 @@ function clockLine(clock: OpenStatus['clock']): string | undefined {
 }
 
 /** First record still kept of a tenant's activity log, if retention dropped some. */
-function droppedLine({ name, store: { activityDropped: dropped } }: OpenStatus['tenants'][number]): Pair[] {
+function droppedLine(cli: Cli, { name, store: { activityDropped: dropped } }: OpenStatus['tenants'][number]): Pair[] {
   if (!dropped) return [];
-  const until = new Date(dropped.until).toISOString();
+  const until = timeOn(cli, 'stdout', dropped.until);
   return [[`activity of ${name}`, `from record ${dropped.seq + 1} on; those up to ${until} were dropped by retention`]];
 }
 

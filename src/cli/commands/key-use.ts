@@ -1,5 +1,4 @@
 // Commands that work with managed keys. Messages are small and sent to the appliance as a whole.
-import type { Client } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { withClient } from '../connect.ts';
@@ -11,7 +10,7 @@ import { visible } from '../text.ts';
 
 export async function encrypt(cli: CliOf<typeof keyUse.encrypt>): Promise<void> {
   const plaintext = (await message(cli)).toBase64();
-  await withKeys(cli, async (client) => {
+  await withClient(cli, async (client) => {
     const answer = await client.encryptWithKey({ key: cli.get('<NAME>'), items: [{ plaintext, ...boundTo(cli) }] });
     const { ciphertext } = only(answer);
     if (cli.json) await printJson(cli, answer);
@@ -24,7 +23,7 @@ export async function decrypt(cli: CliOf<typeof keyUse.decrypt>): Promise<void> 
   const ciphertext = Buffer.from(await message(cli))
     .toString('utf8')
     .trim();
-  await withKeys(cli, async (client) => {
+  await withClient(cli, async (client) => {
     const answer = await client.decryptWithKey({ key: cli.get('<NAME>'), items: [{ ciphertext, ...boundTo(cli) }] });
     const { plaintext = '', warning } = only(answer);
     await warn(cli, warning);
@@ -35,7 +34,7 @@ export async function decrypt(cli: CliOf<typeof keyUse.decrypt>): Promise<void> 
 
 export async function sign(cli: CliOf<typeof keyUse.sign>): Promise<void> {
   const input = (await message(cli, hashInstead)).toBase64();
-  await withKeys(cli, async (client) => {
+  await withClient(cli, async (client) => {
     const answer = await client.signWithKey({ key: cli.get('<NAME>'), input, ...schemeOf(cli) });
     if (cli.json) await printJson(cli, answer);
     else await printLine(cli, answer.signature ?? '');
@@ -48,7 +47,7 @@ export async function verify(cli: CliOf<typeof keyUse.verify>): Promise<void> {
   if (signature !== undefined && mac !== undefined) throw cli.wrong('--signature and --mac exclude each other');
   if (!signature && !mac) throw cli.wrong('expected --signature or --mac with what `kms key sign` or `mac` printed');
   const input = (await message(cli, hashInstead)).toBase64();
-  const answer = await withKeys(cli, (client) =>
+  const answer = await withClient(cli, (client) =>
     client.verifyWithKey({ key: cli.get('<NAME>'), input, ...given({ signature, mac }), ...schemeOf(cli) }),
   );
   await warn(cli, answer.warning);
@@ -62,7 +61,7 @@ export async function verify(cli: CliOf<typeof keyUse.verify>): Promise<void> {
 
 export async function mac(cli: CliOf<typeof keyUse.mac>): Promise<void> {
   const input = (await message(cli)).toBase64();
-  await withKeys(cli, async (client) => {
+  await withClient(cli, async (client) => {
     const answer = await client.macWithKey({ key: cli.get('<NAME>'), input });
     if (cli.json) await printJson(cli, answer);
     else await printLine(cli, answer.mac ?? '');
@@ -72,7 +71,7 @@ export async function mac(cli: CliOf<typeof keyUse.mac>): Promise<void> {
 export async function datakey(cli: CliOf<typeof keyUse.datakey>): Promise<void> {
   const bits = cli.get('--bits');
   const input = { key: cli.get('<NAME>'), ...given({ bits: bits === undefined ? undefined : Number(bits) }) };
-  await withKeys(cli, async (client) => {
+  await withClient(cli, async (client) => {
     if (cli.get('--wrapped')) {
       const answer = await client.generateWrappedDataKey({ ...input, ...boundTo(cli) });
       if (cli.json) await printJson(cli, answer);
@@ -86,45 +85,6 @@ export async function datakey(cli: CliOf<typeof keyUse.datakey>): Promise<void> 
     ];
     await printThing(cli, answer, pairs);
   });
-}
-
-/** Like `withClient`, with problems in the words of the command line. */
-async function withKeys<T>(cli: Cli, use: (client: Client) => Promise<T>): Promise<T> {
-  try {
-    return await withClient(cli, use);
-  } catch (error) {
-    throw inOwnWords(error);
-  }
-}
-
-const printed = (command: string): string => `give the whole text that \`kms key ${command}\` printed`;
-
-/** Problems in the words of Vault, which software expects on the wire, and what people are told instead. */
-const ownWords: readonly (readonly [problem: RegExp, message: string, hint: string])[] = [
-  [
-    /^missing 'context'/,
-    'the key needs a context, from which it derives a key for each message',
-    'give --context TEXT; decrypting takes the same as encrypting',
-  ],
-  [
-    /^context: the messages of this key/,
-    'this key takes no context',
-    'bind the message with --associated-data instead',
-  ],
-  [
-    /: message authentication failed$/,
-    'the message does not open',
-    'it was altered, or encrypted with another key, another --associated-data or another --context',
-  ],
-  [/^invalid ciphertext: /, 'expected an encrypted message, which begins with vault:v', printed('encrypt')],
-  [/^invalid signature: /, 'expected a signature, which begins with vault:v', printed('sign')],
-  [/^invalid HMAC/, 'expected a MAC, which begins with vault:v', printed('mac')],
-];
-
-function inOwnWords(error: unknown): unknown {
-  if (!(error instanceof KmsError)) return error;
-  const [, message, hint] = ownWords.find(([problem]) => problem.test(error.message)) ?? [];
-  return message === undefined ? error : new KmsError(error.code, message, { hint, cause: error });
 }
 
 function boundTo(cli: CliOf<typeof bound>): { associatedData?: string; context?: string } {

@@ -13,7 +13,7 @@ import type { key, newKey } from '../grammar/key.ts';
 import { say, write } from '../io.ts';
 import { dependentLines, useColumns, withNames } from '../key-dependents.ts';
 import { nameTaken } from '../near-names.ts';
-import { type Pair, printJson, printLine, printList, printTable, printThing } from '../output.ts';
+import { type Pair, printJson, printLine, printList, printTable, printThing, timeOn } from '../output.ts';
 import { checkedRingName } from '../ring-key-file.ts';
 import type { Column } from '../table.ts';
 import { visible } from '../text.ts';
@@ -26,7 +26,7 @@ export async function create(cli: CliOf<typeof key.create>): Promise<void> {
     type: cli.get('--type'),
     ...newKeyFields(cli),
     aliases: aliases.length > 0 ? [...aliases] : undefined,
-    deletionAllowed: cli.get('--deletion-allowed') || undefined,
+    deletionAllowed: cli.get('--deletion-allowed'),
     tags: cli.get('--tag'),
     activateAt: cli.get('--activate-at'),
     deactivateAt: cli.get('--deactivate-at'),
@@ -45,7 +45,7 @@ export function newKeyFields(cli: CliOf<typeof newKey>) {
   return {
     uses: uses.length > 0 ? [...uses] : undefined,
     derived: cli.get('--derived') || undefined,
-    exportable: cli.get('--exportable') || undefined,
+    exportable: cli.get('--exportable'),
     rotateAfter: inSeconds(cli.get('--rotate-after')),
   };
 }
@@ -63,7 +63,14 @@ export async function list(cli: CliOf<typeof key.list>): Promise<void> {
         empty: 'no managed keys yet: make one with `kms key create NAME`',
         oldestFirst: true as const,
       };
-  await withClient(cli, (client) => printList(cli, client.listManagedKeys, deleted ? { deleted } : {}, style));
+  const tags = Object.entries(cli.get('--tag') ?? {});
+  for (const option of ['--limit', '--cursor'] as const) {
+    if (tags.length > 0 && cli.isTyped(option)) throw cli.wrong(`--tag and ${option} exclude each other`);
+  }
+  const hasTags = (key: ManagedKey): boolean => tags.every(([name, value]) => key.tags[name] === value);
+  const input = deleted ? { deleted } : {};
+  const empty = tags.length > 0 ? `no managed keys with ${tags.length === 1 ? 'this tag' : 'these tags'}` : style.empty;
+  await withClient(cli, (client) => printList(cli, client.listManagedKeys, input, { ...style, empty, only: hasTags }));
 }
 
 export async function show(cli: CliOf<typeof key.show>): Promise<void> {
@@ -231,7 +238,7 @@ export async function dependents(cli: CliOf<typeof key.dependents>): Promise<voi
     if (cli.json) return printJson(cli, answer);
     const { dependents: found } = answer;
     if (found.length === 0) {
-      const from = since === undefined ? '' : ` since ${timestamp(since)}`;
+      const from = since === undefined ? '' : ` since ${timeOn(cli, 'stderr', since)}`;
       return say(cli.io, visible(`no caller has ${from === '' ? 'ever ' : ''}used ${name}${from}`));
     }
     await printTable(cli, await withNames(client, found), useColumns);
@@ -359,7 +366,7 @@ const keyColumns: readonly Column<ManagedKey>[] = [
   { title: 'type', value: (key) => key.type, whole: true },
   { title: 'version', value: (key) => key.latestVersion },
   { title: 'state', value: (key) => key.state, whole: true, isRed: (key) => key.state === 'compromised' },
-  { title: 'aliases', value: (key) => key.aliases.join(' '), spare: true },
+  { title: 'aliases', value: (key) => key.aliases.join(' '), name: true, spare: true },
   { title: 'created', value: (key) => key.createdAt, short: true, spare: true },
   { title: 'id', value: (key) => key.id, short: true, spare: true },
 ];

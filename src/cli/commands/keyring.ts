@@ -7,6 +7,7 @@ import { fingerprintOf, publicKeySpki } from '../../client/ring-keys.ts';
 import { KmsError } from '../../errors.ts';
 import { ageText } from '../../model/ages.ts';
 import { recentDays, recentUses } from '../../model/key-usage.ts';
+import { Callers } from '../caller-names.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { confirm, detailsFrom } from '../confirm.ts';
 import { withClient } from '../connect.ts';
@@ -87,9 +88,15 @@ export async function keys(cli: CliOf<typeof keyring.keys>): Promise<void> {
       return printList(cli, client.listKeys, ring, { columns: keyColumns, empty: 'no keys', oldestFirst: true });
     }
     const active = cli.json ? '' : (await client.getKeyring(ring)).ring.activeKey;
-    const columns = usageColumns(active, Date.now());
-    const isActive = (key: KeyListItem): boolean => key.id === active;
-    const style = { columns, empty: 'no keys', oldestFirst: true, isActive } as const;
+    const callers = new Callers(cli, client);
+    const style = {
+      columns: usageColumns(active, callers, Date.now()),
+      before: (keys: readonly KeyListItem[]) =>
+        callers.meet(keys.flatMap(({ usage }) => [usage?.lastDecryptBy, usage?.lastEncryptBy])),
+      empty: 'no keys',
+      oldestFirst: true,
+      isActive: (key: KeyListItem) => key.id === active,
+    } as const;
     return printList(cli, client.listKeys, { ...ring, usage: true }, style);
   });
 }
@@ -102,17 +109,18 @@ const keyColumns: readonly Column<KeyListItem>[] = [
   { title: 'props', value: (key) => JSON.stringify(key.props) },
 ];
 
-function usageColumns(active: string, now: number): readonly Column<KeyListItem>[] {
+function usageColumns(active: string, callers: Callers, now: number): readonly Column<KeyListItem>[] {
+  const by = (caller: string | null | undefined): string => (caller ? callers.shown(caller) : '');
   const recent = ({ usage }: KeyListItem) => recentUses(usage?.days ?? [], now);
   return [
     { title: 'id', value: (key) => key.id, short: true },
     { title: 'active', value: (key) => (key.id === active ? 'yes' : 'no') },
     { title: 'last decrypt', value: ({ usage }) => lastUse(usage?.lastDecryptAt, usage), short: true },
     { title: `in ${recentDays} days`, value: (key) => recent(key).decrypts },
-    { title: 'by', value: ({ usage }) => usage?.lastDecryptBy ?? '', short: true, spare: true },
+    { title: 'by', value: ({ usage }) => by(usage?.lastDecryptBy), short: true, name: true, spare: true },
     { title: 'last encrypt', value: ({ usage }) => lastUse(usage?.lastEncryptAt, usage), short: true, spare: true },
     { title: `in ${recentDays} days`, value: (key) => recent(key).encrypts, spare: true },
-    { title: 'by', value: ({ usage }) => usage?.lastEncryptBy ?? '', short: true, spare: true },
+    { title: 'by', value: ({ usage }) => by(usage?.lastEncryptBy), short: true, name: true, spare: true },
     { title: 'created', value: (key) => key.createdAt, short: true, spare: true },
   ];
 }
@@ -256,7 +264,10 @@ const deletedColumns: readonly Column<ListedKeyRing>[] = [
 function configPairs(config: KeyRingConfig): readonly Pair[] {
   return [
     ['encrypts per key', config.algos.aes256.maxEncryptCount],
-    ['age of a key', config.rotateAfter === null ? 'any' : ageText(config.rotateAfter * 1000)],
+    [
+      'rotates',
+      config.rotateAfter === null ? 'never by age' : `once a key is ${ageText(config.rotateAfter * 1000)} old`,
+    ],
     ['decrypt offline', config.offlineDecrypt ? 'yes: the private key alone opens files' : 'no'],
     ['props', JSON.stringify(config.props)],
     ['props of new keys', JSON.stringify(config.key.props)],

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { CustodianAnswer, MasterAnswer } from '../../api/local/master.ts';
 import { KmsError } from '../../errors.ts';
 import type { Cli, CliOf } from '../command.ts';
-import { confirm } from '../confirm.ts';
+import { confirm, localDetails } from '../confirm.ts';
 import { type Local, withLocal } from '../connect.ts';
 import { codeOf, custodianRequest, kitFiles, sayHowToKeep, secretFields, secretPairs, showKit } from '../custodians.ts';
 import type { kit, master } from '../grammar/master.ts';
@@ -73,7 +73,14 @@ async function keptOrEnded(ask: Local['ask'], id: string, keeping: Promise<void>
 
 export async function removeCustodian(cli: CliOf<typeof master.removeCustodian>): Promise<void> {
   const id = cli.get('<ID>');
-  await confirm(cli, `ends the custodian ${id}: it can no longer open the appliance`, { of: 'this machine' });
+  const details = () =>
+    localDetails(cli, async ({ ask }) => {
+      const { custodians } = await ask('getMaster');
+      const custodian = custodians.find((each) => each.id === id);
+      if (custodian) return [[`It is a ${custodian.kind}`, about(custodian)].filter(Boolean).join(': ').concat('.')];
+      throw new KmsError('not-found', `there is no custodian ${id}`, { hint: '`kms master list` lists them' });
+    });
+  await confirm(cli, `ends the custodian ${id}: it can no longer open the appliance`, { of: 'this machine', details });
   await withLocal(cli, async ({ ask }) => {
     await printMaster(cli, await ask('removeCustodian', { params: { id } }));
     await say(

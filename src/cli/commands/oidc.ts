@@ -2,7 +2,7 @@
 import type { OidcProviderAnswer } from '../../api/local/people.ts';
 import { readAuthorities } from '../authorities.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
-import { confirm } from '../confirm.ts';
+import { confirm, localDetails } from '../confirm.ts';
 import { type Local, withLocal } from '../connect.ts';
 import type { oidc } from '../grammar/oidc.ts';
 import { type Pair, printLine, printThing } from '../output.ts';
@@ -36,7 +36,12 @@ export async function show(cli: CliOf<typeof oidc.show>): Promise<void> {
 export async function remove(cli: CliOf<typeof oidc.remove>): Promise<void> {
   const name = cli.get('[NAME]');
   const whose = name === undefined ? '' : ` of the tenant ${name}`;
-  await confirm(cli, `removes the login with an identity provider${whose}`, { of: 'this machine' });
+  const details = () =>
+    localDetails(ofNamed(cli), async ({ ask }) => {
+      const { name: provider, issuer } = await ask('getOidc');
+      return [`It is ${provider}, of ${issuer}.`];
+    });
+  await confirm(cli, `removes the login with an identity provider${whose}`, { of: 'this machine', details });
   await ofTenant(cli, async ({ ask }) => {
     const removed = await ask('removeOidc');
     if (cli.json) await printProvider(cli, removed);
@@ -52,9 +57,15 @@ export async function unlink(cli: CliOf<typeof oidc.unlink>): Promise<void> {
 }
 
 /** Accepts the tenant's name as an argument, like other tenant commands. */
-function ofTenant(cli: Cli<{ '[NAME]': string | undefined }>, use: (local: Local) => Promise<void>): Promise<void> {
+function ofTenant(cli: NamedCli, use: (local: Local) => Promise<void>): Promise<void> {
+  return withLocal(ofNamed(cli), use);
+}
+
+type NamedCli = Cli<{ '[NAME]': string | undefined }>;
+
+function ofNamed(cli: NamedCli): NamedCli {
   const name = cli.get('[NAME]');
-  return withLocal(name === undefined ? cli : cli.withOptions(cli.io, new Map([['--tenant', name]])), use);
+  return name === undefined ? cli : cli.withOptions(cli.io, new Map([['--tenant', name]]));
 }
 
 function claimFlags(cli: CliOf<typeof oidc.set>): Readonly<Record<string, readonly string[]>> | undefined {

@@ -65,7 +65,7 @@ export async function list(cli: CliOf<typeof profile.list>): Promise<void> {
   if (cli.json) return printJson(cli, wholeList(profiles));
   if (profiles.length === 0) return say(cli.io, 'no profiles yet: make one with `kms profile add NAME --server URL`');
   await printTable(cli, profiles, [
-    { title: 'name', value: ({ name }) => name },
+    { title: 'name', value: ({ name }) => name, name: true },
     { title: 'server', value: ({ server }) => server ?? '' },
     { title: 'API key', value: ({ apiKey }) => (apiKey ? 'kept' : 'none') },
     { title: 'default', value: (profile) => (profile.default ? 'yes' : '') },
@@ -95,7 +95,14 @@ export async function use(cli: CliOf<typeof profile.use>): Promise<void> {
 
 export async function remove(cli: CliOf<typeof profile.remove>): Promise<void> {
   const name = checkedProfileName(cli.get('<NAME>'));
-  await confirm(cli, `removes the profile ${name} and the copy of the API key in it`, { of: 'this user' });
+  const details = async (): Promise<readonly string[]> => {
+    // One that cannot be read can be removed.
+    await readProfile(cli.io, name).catch((error) => {
+      if (error instanceof KmsError && error.code === 'not-found') throw error;
+    });
+    return [];
+  };
+  await confirm(cli, `removes the profile ${name} and the copy of the API key in it`, { of: 'this user', details });
   const removed = await shownProfile(cli, name, await readProfile(cli.io, name).catch(() => undefined));
   const wasDefault = await removeProfile(cli.io, name);
   if (cli.json) return printJson(cli, removed);

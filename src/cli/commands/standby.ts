@@ -9,7 +9,7 @@ import { standbyWait, type standing } from '../grammar/appliance.ts';
 import { say } from '../io.ts';
 import { isServing } from '../local-socket.ts';
 import { serverKeySources } from '../master-key.ts';
-import { printThing } from '../output.ts';
+import { printThing, timeOn } from '../output.ts';
 import { standbyConfig } from '../serve-config.ts';
 import { dataDirectory, needNamedDirectory, refuseRemote, sharedStore } from '../target.ts';
 import { visible } from '../text.ts';
@@ -122,8 +122,9 @@ async function showTaken(
   ]);
   for (const lacking of lacks) await say(cli.io, visible(`warning: activity segment ${lacking}; all else is here`));
   if (!isComplete) {
+    const at = timeOn(cli, 'stderr', madeAt);
     const what = fence ? 'the one before did not say that it stopped' : 'the one before was told nothing';
-    await say(cli.io, `warning: ${what}: what it answered after ${madeAt} is missing; see that it stays stopped`);
+    await say(cli.io, `warning: ${what}: what it answered after ${at} is missing; see that it stays stopped`);
   }
   if (isServed) return;
   const { defaultKeyFile } = await import('../../custody/key-file.ts');

@@ -11,7 +11,7 @@ import { enumeration } from '../grammar/declaration.ts';
 import type { tenant } from '../grammar/tenant.ts';
 import { say } from '../io.ts';
 import { nameTaken } from '../near-names.ts';
-import { type Pair, printJson, printLine, printTable, printThing, showOnce } from '../output.ts';
+import { type Pair, printJson, printLine, printTable, printThing, showOnce, timeOn } from '../output.ts';
 import type { Column } from '../table.ts';
 import { dataDirectory } from '../target.ts';
 
@@ -127,7 +127,8 @@ export async function remove(cli: CliOf<typeof tenant.remove>): Promise<void> {
     else
       await printLine(
         cli,
-        `${tenant.name} is deleted; until ${tenant.restorableUntil} \`kms tenant restore ${tenant.id}\` restores it`,
+        `${tenant.name} is deleted; until ${timeOn(cli, 'stdout', tenant.restorableUntil ?? '')} ` +
+          `\`kms tenant restore ${tenant.id}\` restores it`,
       );
   });
 }
@@ -233,7 +234,7 @@ function tenantPairs(tenant: TenantAnswer): readonly Pair[] {
 
 const tenantColumns: readonly Column<TenantAnswer>[] = [
   { title: 'name', value: ({ name }) => name, name: true },
-  { title: 'hosts', value: ({ hosts }) => hosts.join(' ') },
+  { title: 'hosts', value: ({ hosts }) => hosts.join(' '), name: true },
   { title: 'limits', value: limitsOf, spare: true },
   { title: 'created', value: ({ createdAt }) => createdAt, short: true, spare: true },
   { title: 'id', value: ({ id }) => id, short: true, spare: true },

@@ -190,8 +190,13 @@ export async function resetLink(cli: CliOf<typeof user.resetLink>): Promise<void
 export async function resetSecondFactor(cli: CliOf<typeof user.resetSecondFactor>): Promise<void> {
   const username = cli.get('<USERNAME>');
   const deed = `removes all second factors of the user ${username} and ends their sessions: the password alone is enough`;
-  await confirm(cli, deed, { of: 'this machine' });
   const body = { username, ...(cli.get('--by-email') ? { email: true } : {}) };
+  const details = () =>
+    detailsFrom(cli, async (client) => {
+      await client.getUser(body);
+      return [];
+    });
+  await confirm(cli, deed, { of: 'this machine', details });
   await withLocal(cli, async ({ ask }) => {
     const reset = await ask('resetSecondFactor', { body });
     if (cli.json) await printJson(cli, reset);
@@ -243,10 +248,10 @@ function userPairs(user: User): readonly Pair[] {
 
 const userColumns: readonly Column<User>[] = [
   { title: 'username', value: (user) => user.username, name: true },
-  { title: 'name', value: (user) => user.displayName, spare: true },
+  { title: 'name', value: (user) => user.displayName, name: true, spare: true },
   { title: 'state', value: (user) => user.state, whole: true },
   { title: 'last login', value: (user) => timeText(user.lastLoginAt), short: true, spare: true },
-  { title: 'email', value: (user) => user.email, spare: true },
+  { title: 'email', value: (user) => user.email, name: true, spare: true },
   { title: 'flags', value: grantedTo, spare: true },
   { title: 'id', value: (user) => user.id, short: true, spare: true },
 ];

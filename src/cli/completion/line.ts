@@ -1,7 +1,8 @@
 // Completion of a command line from the grammar alone: which words, files or kinds of names may come next.
 import type { Option } from 'commander';
-import { describeOption, GrammarCommand, GrammarOption, isRepeated } from '../command.ts';
+import { GrammarCommand } from '../command.ts';
 import type { Completes } from '../grammar/declaration.ts';
+import { describeOption, GrammarOption, isRepeated } from '../grammar-option.ts';
 
 export interface Candidate {
   readonly value: string;

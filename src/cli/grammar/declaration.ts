@@ -162,11 +162,16 @@ export function toggle(about: string): Kind<boolean> {
     about,
     read(given, place) {
       if (typeof given !== 'string') return given === true;
-      if (/^(?:1|true|yes|on)$/i.test(given)) return true;
-      if (/^(?:0|false|no|off)$/i.test(given)) return false;
+      const value = truth(given);
+      if (value !== undefined) return value;
       throw wrong(place, `expected true or false in the environment, got "${given}"`);
     },
   };
+}
+
+function truth(given: string): boolean | undefined {
+  if (/^(?:1|true|yes|on)$/i.test(given)) return true;
+  return /^(?:0|false|no|off)$/i.test(given) ? false : undefined;
 }
 
 /** An option that may be repeated. */
@@ -190,14 +195,21 @@ function wordOf<W extends string>(given: string, words: readonly W[], place: Pla
   throw wrong(place, `expected ${alternatives(words)}, got "${given}"`);
 }
 
-/** Texts by name, each by an option of its own; a lone `none` is no text at all, and undefined is nothing given. */
-export function assignments(placeholder: string, about: string): Kind<Readonly<Record<string, string>> | undefined> {
+/**
+ * Texts by name, each by an option of its own; undefined is nothing given. A lone `none` is no text at all, unless
+ * there have to be `some`.
+ */
+export function assignments(
+  placeholder: string,
+  about: string,
+  some?: 'some',
+): Kind<Readonly<Record<string, string>> | undefined> {
   return {
     ...list(placeholder, about),
     read(given, place) {
       const texts = textsOf(given);
       if (texts.length === 0) return undefined;
-      if (texts.join() === 'none') return {};
+      if (texts.join() === 'none' && !some) return {};
       const values = new Map<string, string>();
       for (const each of texts) {
         const at = each.indexOf('=');
@@ -269,6 +281,20 @@ export const limit = option((given, place) => {
   if (/^[0-9]{1,15}$/.test(given)) return Number(given);
   throw wrong(place, `expected a whole number or none, got "${given}"`);
 });
+
+/** A switch that may also be typed with `true` or `false` behind it. */
+export function choice(about: string): Kind<boolean | undefined> {
+  return {
+    ...boolean('true|false', about),
+    isOptional: true,
+    read(given, place) {
+      if (typeof given !== 'string') return given === true ? true : undefined;
+      const value = truth(given);
+      if (value !== undefined) return value;
+      throw wrong(place, `expected true or false, got "${given}"`);
+    },
+  };
+}
 
 export const boolean = option(
   (given, place) => {
