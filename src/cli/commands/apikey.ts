@@ -27,7 +27,7 @@ export async function create(cli: CliOf<typeof apikey.create>): Promise<void> {
     ...uidQuery(accountId),
     flags: flagsOf(cli),
     props: cli.get('--props'),
-    secret: cli.get('--no-secret') ? false : undefined,
+    secret: cli.get('--without-secret') ? false : undefined,
     ...keyedBy(cli),
   });
   const { expiresAt } = input;
@@ -35,8 +35,8 @@ export async function create(cli: CliOf<typeof apikey.create>): Promise<void> {
     throw cli.wrong('--expires: expected a time in the future: the key would never work');
   }
   const path = cli.get('--secret-out');
-  if (cli.get('--no-secret')) {
-    if (path !== undefined) throw cli.wrong('--secret-out and --no-secret exclude each other');
+  if (cli.get('--without-secret')) {
+    if (path !== undefined) throw cli.wrong('--secret-out and --without-secret exclude each other');
     return createWithoutSecret(cli, input);
   }
   await withClient(cli, async (client) => {

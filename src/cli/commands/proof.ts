@@ -5,7 +5,7 @@ import type { Client, InputOf } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
-import { confirm, confirmAtTerminal, detailsFrom } from '../confirm.ts';
+import { confirm, detailsFrom } from '../confirm.ts';
 import { withClient } from '../connect.ts';
 import { readSmallText } from '../files.ts';
 import type { proof, workload } from '../grammar/proof.ts';
@@ -124,10 +124,8 @@ export async function list(cli: CliOf<typeof proof.list>): Promise<void> {
 
 export async function disable(cli: CliOf<typeof proof.disable>): Promise<void> {
   const id = cli.get('<PROOF>');
-  await confirmAtTerminal(cli, async () => {
-    const [use] = await detailsFrom(cli, async (client) => [await useOf(client, cli.get('<KEYID>'), id)]);
-    return `switches the proof ${id} off: programs that use it are refused at once (${use ?? 'last use not known'})`;
-  });
+  const details = () => detailsFrom(cli, async (client) => [await useOf(client, cli.get('<KEYID>'), id)]);
+  await confirm(cli, `disables the proof ${id}: programs that use it are refused at once`, { details });
   await setActive(cli, false);
 }
 
@@ -140,7 +138,7 @@ async function setActive(cli: CliOf<typeof proof.enable>, active: boolean): Prom
     const keyid = await keyIdOf(client, cli.get('<KEYID>'));
     const answer = await client.updateProof({ keyid, proof: cli.get('<PROOF>'), active });
     if (cli.json) await printJson(cli, answer);
-    else await printLine(cli, `${answer.id} is ${active ? 'on' : 'off'}`);
+    else await printLine(cli, `${answer.id} is ${active ? 'active' : 'disabled'}`);
   });
 }
 
@@ -191,7 +189,8 @@ export async function test(cli: CliOf<typeof proof.test>): Promise<void> {
 /** Prints the token alone, so that a shell can take it. */
 export async function login(cli: CliOf<typeof workload.login>): Promise<void> {
   const token = (await readSmallText(pathFrom(cli.io, cli.get('--token-file')), 'the token')).trim();
-  const seconds = cli.get('--lease');
+  const lease = cli.get('--lease');
+  const seconds = lease === undefined ? undefined : Math.max(1, Math.floor(lease / 1000));
   await withClient(cli, async (client) => {
     const answer = await client.workloadLogin(given({ token, role: cli.get('<ROLE>'), seconds }));
     if (cli.json) await printJson(cli, answer);
@@ -225,7 +224,7 @@ const columns: readonly Column<Proof>[] = [
   { title: 'last used', value: (each) => (each.kind === 'secret' ? '' : timeText(each.lastUsedAt)), short: true },
 ];
 
-/** What a proof is known by, in one line. */
+/** Issuer, subject and claims, or the id of an access key, in one line. */
 function trustedBy({ accessKeyId, issuer, subject, claims = {} }: Proof): string {
   if (accessKeyId !== undefined) return accessKeyId;
   const claimed = Object.entries(claims).map(([name, value]) => `${name}=${[value].flat().join('|')}`);

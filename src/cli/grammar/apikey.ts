@@ -16,7 +16,7 @@ export const apikey = {
       ...flagged,
       ...keyed,
       '--secret-out': path('FILE', 'write the secret to this file, readable only by its owner, instead of showing it'),
-      '--no-secret': toggle('make it without a secret: it is known by the proofs that are added to it'),
+      '--without-secret': toggle('make it without a secret: it is known by the proofs that are added to it'),
       '--props': object('JSON', 'free-form properties'),
     },
   ),

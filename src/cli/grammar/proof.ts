@@ -23,8 +23,8 @@ export const proof = {
         'URL',
         'jwt: who signs the tokens, exactly as they name it; https, or spiffe:// and a trust domain',
       ),
-      '--audience': list('AUDIENCE', 'jwt: the audience that tokens are issued for; may be repeated'),
-      '--subject': text('SUBJECT', 'jwt: the claim sub; * stands for anything but a slash'),
+      '--audience': list('TEXT', 'jwt: the audience that tokens are issued for; may be repeated'),
+      '--subject': text('TEXT', 'jwt: the claim sub; * stands for anything but a slash'),
       '--claim': list('NAME=VALUE', 'jwt: a claim that tokens must have; repeated with one name: any of the values'),
       '--jwks-file': path(
         'FILE',
@@ -39,13 +39,13 @@ export const proof = {
   list: command('list', 'list the proofs of an API key, oldest first', [`kms apikey proof list ${keyId}`], key),
   disable: command(
     'disable',
-    'switch a proof off, from the next request on; asks first on a terminal',
+    'disable a proof, from the next request on; asks first',
     [`kms apikey proof disable ${keyId} proof_01jz4b8m6q3v9x2c5d7f8g9h0k`],
     { ...one, ...destroying },
   ),
   enable: command(
     'enable',
-    'switch a proof on again',
+    'enable a disabled proof',
     [`kms apikey proof enable ${keyId} proof_01jz4b8m6q3v9x2c5d7f8g9h0k`],
     one,
   ),
@@ -69,12 +69,12 @@ export const workload = {
     'log in as an API key with a signed token; prints a workload token to use as KMS_API_KEY',
     [
       'kms apikey login ci --token-file /var/run/secrets/tokens/kms',
-      'KMS_API_KEY=$(kms apikey login ci --token-file token.jwt) kms encrypt --ring payroll report.pdf',
+      'kms apikey login ci --token-file token.jwt --lease 5m',
     ],
     {
       '<ROLE>': argument('api-key'),
       '--token-file': required(path('FILE', 'the signed token (required)')),
-      '--lease': atLeast(1, integer('SECONDS', 'end it earlier than the appliance would')),
+      '--lease': duration('TIME', 'end it earlier than the appliance would, such as 5m'),
     },
   ),
 };
