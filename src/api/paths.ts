@@ -86,7 +86,7 @@ export const clientPaths = {
   refreshSession: ['GET', '/auth/basic/refresh'],
   logout: ['POST', '/auth/basic/logout'],
   changePassword: ['POST', '/auth/user/password'],
-  listSessions: ['GET', '/auth/user/sessions'],
+  listSessions: ['GET', '/auth/user/sessions', 'secondFactors'],
   endSession: ['DELETE', '/auth/user/sessions/{id}'],
   endOtherSessions: ['DELETE', '/auth/user/sessions'],
   listSecondFactors: ['GET', '/auth/user/second-factors'],
