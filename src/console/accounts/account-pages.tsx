@@ -41,8 +41,13 @@ const accountColumns: readonly Column<Account>[] = [
     ),
     sort: ({ notes }) => notes || null,
   },
-  { title: 'Id', kind: 'long', cell: ({ id }) => <code title={id}>{id}</code> },
-  { title: 'Created', cell: ({ createdAt }) => <Ago at={createdAt} />, sort: ({ createdAt }) => createdAt },
+  { title: 'Id', shownFrom: 'widest', kind: 'long', cell: ({ id }) => <code title={id}>{id}</code> },
+  {
+    title: 'Created',
+    shownFrom: 'medium',
+    cell: ({ createdAt }) => <Ago at={createdAt} />,
+    sort: ({ createdAt }) => createdAt,
+  },
 ];
 
 export function AccountsPage({ api, keeper, navigate, query }: PageProps) {

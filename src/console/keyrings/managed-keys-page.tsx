@@ -45,7 +45,7 @@ export function ManagedKeysPage({ api, keeper, navigate, query }: PageProps) {
           cell: ({ type, derived }) => [
             <code key="type">{type}</code>,
             derived && (
-              <span key="derived" data-from="wide">
+              <span key="derived" data-from="widest">
                 {' (derived)'}
               </span>
             ),

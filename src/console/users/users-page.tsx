@@ -35,7 +35,7 @@ const columns: readonly Column<User>[] = [
   {
     title: 'E-mail',
     kind: 'long',
-    shownFrom: 'wide',
+    shownFrom: 'widest',
     cell: ({ email }) => <bdi title={email}>{email}</bdi>,
     sort: ({ email }) => email,
   },
@@ -54,6 +54,7 @@ const columns: readonly Column<User>[] = [
   },
   {
     title: 'Last login',
+    shownFrom: 'narrow',
     cell: (user) => (user.state === 'invited' ? <Invited /> : <Ago at={user.lastLoginAt} />),
     sort: ({ lastLoginAt }) => lastLoginAt,
   },
