@@ -55,7 +55,7 @@ export function Finder<T>(props: FinderProps<T>) {
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   useMinutes();
   const sorts = new Map(columns.flatMap(({ title, sort }) => (sort ? [[columnId(title), sort] as const] : [])));
-  const found = arranged(list.items, { textsOf, chips, sorts, compare }, view, Date.now());
+  const found = arranged(list.items, { textsOf, nameOf, chips, sorts, compare }, view, Date.now());
   const looked = useLookUp(props, view.sought, found.length === 0);
   const shown = looked ? [looked] : found;
   const chosen = shown.filter((item) => selected.has(keyOf(item)));

@@ -14,6 +14,7 @@ import { useWholeList } from '../parts/state.ts';
 import type { Column } from '../parts/table.tsx';
 import { Ago } from '../parts/values.tsx';
 import { countedText } from '../text.ts';
+import { mayDoEverything } from './users-keys.tsx';
 
 const columns: readonly Column<User>[] = [
   {
@@ -120,10 +121,6 @@ export function UsersPage({ api, session, keeper, navigate, query }: PageProps) 
       />
     </>
   );
-}
-
-function mayDoEverything({ flags }: Pick<User, 'flags'>): boolean {
-  return flags['*'] === true;
 }
 
 /** `ownId`: the user who is logged in, who is left out. */
