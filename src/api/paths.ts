@@ -140,7 +140,7 @@ export const clientPaths = {
   getActivityHead: ['GET', '/auth/activity/head', 'postQuantum'],
   getActivity: ['GET', '/auth/activity/{id}'],
 
-  getOverview: ['GET', '/system/overview', 'range'],
+  getOverview: ['GET', '/system/overview', 'range', 'flags'],
   getNames: ['GET', '/system/names'],
   getBackups: ['GET', '/system/backups'],
   startBackup: ['POST', '/system/backups'],

@@ -280,7 +280,7 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
     id:act_ keyid:caller createdAt:count props:object action:text ringname:text validAction:boolean status:count
     address?:text reporter?:caller`,
   getOverview: `
-    tenant:text readiness:GetOverviewReadiness use?:GetOverviewUse keyrings?:GetOverviewKeyrings
+    tenant:text readiness:GetOverviewReadiness flags?:object use?:GetOverviewUse keyrings?:GetOverviewKeyrings
     apikeys?:EndingApiKey[] users?:count secondFactor?:boolean backups?:Backups log?:GetOverviewLog`,
   getNames: `
     keyrings?:KeyRingName[] managedKeys?:ManagedKeyName[] apikeys?:ApiKeyName[] users?:UserName[]
