@@ -128,7 +128,7 @@ test('a managed key is rotated and set up; what it may not do is refused', async
   assert.equal(await page.getByLabel('May be exported').count(), 0, 'nobody gives it back');
   await page.getByLabel('Decrypts from version').fill('1');
   await page.getByRole('button', { name: 'Save settings' }).click();
-  await page.getByText('What any version made is still read.').waitFor();
+  await page.getByText('What any version made can still be decrypted.').waitFor();
   assert.deepEqual(await decrypts(), items[0]);
 
   await page.getByLabel('New alias').fill('no alias');

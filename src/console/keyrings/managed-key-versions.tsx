@@ -10,7 +10,7 @@ import { Copyable, Time } from '../parts/values.tsx';
 import { StateTag } from './managed-key-parts.tsx';
 import { type KeyStateProps, movesFrom } from './managed-key-state.tsx';
 import { type Dependents, VersionUse } from './managed-key-use.tsx';
-import { callersOf, stateWords, versionWords } from './managed-key-words.ts';
+import { callersOf, readText, stateWords, versionWords } from './managed-key-words.ts';
 
 type Version = NonNullable<ManagedKey['versions']>[number];
 
@@ -63,7 +63,7 @@ export function ManagedKeyVersions({ onRefresh, ...props }: VersionsProps) {
         <p key="about" data-quiet>
           {minDecryptVersion > 1
             ? `What versions before ${minDecryptVersion} made is refused.`
-            : 'What any version made is still read.'}
+            : `What any version made can still be ${readText(words)}.`}
         </p>
       )}
       <DataTable

@@ -74,8 +74,12 @@ export function rotationText(uses: readonly KeyUse[]): string {
   const words = versionWords(uses);
   if (words === undefined) return 'It gets a new version. The versions before stay.';
   const [makes, made] = rotationWords[words.makes] ?? ['does the work', 'made'];
-  const read = words.reads === 'Unwraps' ? 'unwrapped' : words.reads === 'Verifies' ? 'verified' : 'decrypted';
-  return `It gets a new version, which ${makes} from now on. What was ${made} before can still be ${read}.`;
+  return `It gets a new version, which ${makes} from now on. What was ${made} before can still be ${readText(words)}.`;
+}
+
+/** `decrypted`, `verified` or `unwrapped`. */
+export function readText({ reads }: { readonly reads: string }): string {
+  return reads === 'Unwraps' ? 'unwrapped' : reads === 'Verifies' ? 'verified' : 'decrypted';
 }
 
 const rotationWords: Readonly<Record<string, readonly [makes: string, made: string]>> = {

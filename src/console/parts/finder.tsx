@@ -272,7 +272,7 @@ function Nothing({ view, arrange }: NothingProps) {
   return (
     <>
       <p>
-        {sought === '' ? 'Nothing here is like that.' : `Nothing here matches “${sought}”`}
+        {sought === '' ? 'Nothing here matches these filters.' : `Nothing here matches “${sought}”`}
         {sought !== '' && (view.chips.length > 0 ? ' with these filters.' : '.')}
       </p>
       <button type="button" data-kind="quiet" onClick={() => arrange({ ...view, sought: '', chips: [] })}>
