@@ -193,7 +193,7 @@ export function AccountPage({ api, navigate, params }: PageProps) {
   );
 }
 
-/** Keys that are counted; whoever has more has too many to tell of. */
+/** Keys that are counted; more are too many to tell of. */
 const mostCounted = 10_000;
 
 interface KeysThatEndProps {

@@ -23,9 +23,9 @@ export interface KeyStateProps {
   readonly onChanged: (key: ManagedKey) => void;
 }
 
-export type NewState = 'active' | 'suspended' | 'deactivated' | 'compromised';
+type NewState = 'active' | 'suspended' | 'deactivated' | 'compromised';
 
-export interface Move {
+interface Move {
   readonly move: 'activate' | 'resume' | 'suspend' | 'deactivate' | 'compromise';
   readonly state: NewState;
   readonly button: string;
