@@ -99,6 +99,8 @@ interface Declaration<A> {
    * shows what the caller's flags allow, so a second factor that these need is needed here.
    */
   readonly watchable?: { readonly apart: readonly string[] };
+  /** A console page, which sends it by itself, is recorded once an hour per credential, as `session.watch`. */
+  readonly byPages?: true;
   /** Whether it changes more than the activity log. Default: true for all but GET. */
   readonly changes?: boolean;
   /** Further statuses, beyond 400 to 413 and 500, which all endpoints have. */

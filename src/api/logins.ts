@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { emptyBody, endpoint, messageBody, missing, tooManyTries } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { requestOptions, usedPasskey } from './passkeys.ts';
+import { ownSecondFactors } from './second-factors.ts';
 import { createUserBody, user } from './users.ts';
 import {
   accessTokenPattern,
@@ -218,6 +219,7 @@ export const loginEndpoints = [
     tag,
     summary: 'Exchange an access token for a new one',
     access: { kind: 'credential', action: 'session.refresh' },
+    byPages: true,
     answer: loginAnswer,
   }),
   endpoint('logout', {
@@ -241,8 +243,12 @@ export const loginEndpoints = [
     tag,
     summary: 'List the own open sessions, oldest login first',
     access: { kind: 'credential', action: 'session.read' },
+    query: z.object({
+      secondFactors: trueParam.exactOptional().meta({ description: '`true`: with the own second factors' }),
+    }),
     answer: z.object({
       sessions: z.array(session).meta({ description: 'those that have neither ended nor expired; 1,000 at most' }),
+      secondFactors: ownSecondFactors.exactOptional().meta({ description: 'if they were asked for' }),
     }),
   }),
   endpoint('endSession', {

@@ -5,7 +5,7 @@ import { backups } from './backups.ts';
 import { endpoint } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { details } from './readiness.ts';
-import { count, epochTime, idOf, kem, pastTime } from './values.ts';
+import { count, epochTime, idOf, kem, pastTime, shownFlags, trueParam } from './values.ts';
 
 const tag = 'System';
 
@@ -69,6 +69,7 @@ const overview = z
         activity: details.activity,
       })
       .meta({ description: 'what `/readyz` says' }),
+    flags: shownFlags.exactOptional().meta({ description: 'what the caller may do, if that was asked for' }),
     use: use.exactOptional(),
     keyrings: z
       .object({
@@ -204,6 +205,7 @@ export const overviewEndpoints = [
         .enum(['hour', 'day', 'week'])
         .exactOptional()
         .meta({ description: 'what time the counts cover; the last day, where absent', examples: ['day'] }),
+      flags: trueParam.exactOptional().meta({ description: "`true`: with the caller's permission flags" }),
     }),
     answer: overview,
     watchable: { apart },

@@ -86,7 +86,7 @@ export const clientPaths = {
   refreshSession: ['GET', '/auth/basic/refresh'],
   logout: ['POST', '/auth/basic/logout'],
   changePassword: ['POST', '/auth/user/password'],
-  listSessions: ['GET', '/auth/user/sessions'],
+  listSessions: ['GET', '/auth/user/sessions', 'secondFactors'],
   endSession: ['DELETE', '/auth/user/sessions/{id}'],
   endOtherSessions: ['DELETE', '/auth/user/sessions'],
   listSecondFactors: ['GET', '/auth/user/second-factors'],
@@ -140,7 +140,7 @@ export const clientPaths = {
   getActivityHead: ['GET', '/auth/activity/head', 'postQuantum'],
   getActivity: ['GET', '/auth/activity/{id}'],
 
-  getOverview: ['GET', '/system/overview', 'range'],
+  getOverview: ['GET', '/system/overview', 'range', 'flags'],
   getNames: ['GET', '/system/names'],
   getBackups: ['GET', '/system/backups'],
   startBackup: ['POST', '/system/backups'],

@@ -38,6 +38,17 @@ const added = z.object({
   }),
 });
 
+export const ownSecondFactors = z
+  .object({
+    secondFactors: z.array(secondFactor).meta({ description: '20 at most' }),
+    recoveryCodes: count.meta({ description: 'how many recovery codes are left', examples: [10] }),
+    needed: z.boolean().meta({
+      description: 'the permission flags of the User are such that one is needed',
+      examples: [false],
+    }),
+  })
+  .meta({ id: 'OwnSecondFactors' });
+
 /** Proof that the session is still used by its User. */
 const proof = {
   currentPassword: secretText.exactOptional().meta({
@@ -59,14 +70,7 @@ export const secondFactorEndpoints = [
     tag,
     summary: 'List the own second factors, oldest first',
     access: { kind: 'credential', action: 'user.list-second-factors' },
-    answer: z.object({
-      secondFactors: z.array(secondFactor).meta({ description: '20 at most' }),
-      recoveryCodes: count.meta({ description: 'how many recovery codes are left', examples: [10] }),
-      needed: z.boolean().meta({
-        description: 'the permission flags of the User are such that one is needed',
-        examples: [false],
-      }),
-    }),
+    answer: ownSecondFactors,
   }),
   endpoint('beginTotp', {
     tag,

@@ -63,6 +63,7 @@ export const things: Readonly<Record<string, string>> = {
   PasskeyLoginOptionsAllowCredentials: 'id:text type:word transports:text[]',
   OwnSession: 'id:sess_ createdAt:time lastUsedAt:count address:text|null current:boolean',
   SecondFactor: 'id:fact_ kind:word name:text createdAt:time lastUsedAt:count|null',
+  OwnSecondFactors: 'secondFactors:SecondFactor[] recoveryCodes:count needed:boolean',
   BeginPasskeyRp: 'id:text name:text',
   BeginPasskeyUser: 'id:text name:text displayName:text',
   BeginPasskeyPubKeyCredParams: 'type:word alg:integer',
@@ -191,7 +192,7 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
   refreshSession: 'user:User accessToken:accessToken',
   logout: '',
   changePassword: '',
-  listSessions: 'sessions:OwnSession[]',
+  listSessions: 'sessions:OwnSession[] secondFactors?:OwnSecondFactors',
   endSession: '',
   endOtherSessions: '',
   listSecondFactors: 'secondFactors:SecondFactor[] recoveryCodes:count needed:boolean',
@@ -279,7 +280,7 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
     id:act_ keyid:caller createdAt:count props:object action:text ringname:text validAction:boolean status:count
     address?:text reporter?:caller`,
   getOverview: `
-    tenant:text readiness:GetOverviewReadiness use?:GetOverviewUse keyrings?:GetOverviewKeyrings
+    tenant:text readiness:GetOverviewReadiness flags?:object use?:GetOverviewUse keyrings?:GetOverviewKeyrings
     apikeys?:EndingApiKey[] users?:count secondFactor?:boolean backups?:Backups log?:GetOverviewLog`,
   getNames: `
     keyrings?:KeyRingName[] managedKeys?:ManagedKeyName[] apikeys?:ApiKeyName[] users?:UserName[]

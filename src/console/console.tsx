@@ -61,7 +61,7 @@ export function Console({ credential: given, isNew = false }: ConsoleProps) {
       onOlder: (seen, remembered) =>
         setState((state) => (state.is === 'in' ? { ...state, warning: older(seen, remembered) } : state)),
     });
-    return { is: 'in', credential, session: sessionOf(credential.user), client };
+    return { is: 'in', credential, session: sessionIn(credential), client };
   };
   const [state, setState] = useState<State>(() =>
     given ? begin(given) : { is: sharedKey() === undefined ? 'out' : 'looking' },
@@ -136,6 +136,10 @@ export function Console({ credential: given, isNew = false }: ConsoleProps) {
     return <Enrolment key="enrol" {...{ session, client, onLogout: logOut, onAdded: goOn }} />;
   }
   return <Shell key="in" {...{ session, client, warning, onLogout: logOut }} />;
+}
+
+function sessionIn(credential: Credential): Session {
+  return 'flags' in credential ? sessionOf(undefined, credential.flags) : sessionOf(credential.user);
 }
 
 function isSealed(error: unknown): boolean {

@@ -1,5 +1,6 @@
 // Menu is the navigation: pages grouped by purpose. Pages that the session's flags do not show are listed all the same,
 // so that users know what to ask for.
+import { useId } from 'hono/jsx/dom';
 import { type ConsolePageName, consolePages } from '../api/console-pages.ts';
 import { hrefTo } from './navigation.ts';
 import type { Page } from './page.ts';
@@ -112,18 +113,26 @@ interface EntryProps extends Pick<MenuProps, 'page' | 'session'> {
 function Entry({ name, icon, page, session }: EntryProps) {
   const needs = pages.find((each) => each.name === name)?.needs;
   const lacks = needs !== undefined && !needs.some((each) => session.may.allowsSome(each));
+  const id = useId();
+  const reason = lacks ? `You would need a flag for ${needs.join(' or ')}.` : undefined;
   return (
     <li>
       <a
         href={hrefTo(name)}
         aria-current={page?.name === name ? 'page' : page?.under === name ? 'true' : undefined}
         data-lacks={lacks ? '' : undefined}
-        title={lacks ? `You would need a flag for ${needs.join(' or ')}.` : undefined}
+        title={reason}
+        aria-describedby={lacks ? id : undefined}
       >
         <Icon name={icon} />
         <span>{consolePages[name].title}</span>
         {lacks && <small> not allowed</small>}
       </a>
+      {lacks && (
+        <span id={id} data-spoken>
+          {reason}
+        </span>
+      )}
     </li>
   );
 }

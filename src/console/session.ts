@@ -17,19 +17,18 @@ import { baseUrl } from './navigation.ts';
 /** Credential of a login: the key of the session's cookie, or a typed API key. */
 export type Credential =
   | { readonly key: string; readonly user: User }
-  | { readonly bearer: string; readonly user: undefined };
+  | { readonly bearer: string; readonly user: undefined; readonly flags: User['flags'] };
 
 export interface Session {
   /** Undefined with an API key. */
   readonly user: User | undefined;
-  /** The flags of an API key are unknown: all are assumed, and the appliance refuses what is not granted. */
+  /** Those of an API key are as they were at the login. */
   readonly flags: Readonly<Record<string, unknown>>;
   /** The flags, parsed. */
   readonly may: Flags;
 }
 
-export function sessionOf(user: User | undefined): Session {
-  const flags = user ? user.flags : { '*': true };
+export function sessionOf(user: User | undefined, flags: Session['flags'] = user?.flags ?? { '*': true }): Session {
   return { user, flags, may: parseFlags(flags) };
 }
 

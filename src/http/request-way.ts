@@ -310,9 +310,11 @@ export class EndpointWay {
     if (!admission) return undefined;
     ctx.enter(tx, admission);
     const { caller, refusal } = admission;
-    if (this.#endpoint.watchable && !refusal) ctx.watch = watchOf(this.#appliance, input, caller);
+    const { watchable, byPages } = this.#endpoint;
+    const byPage = byPages === true && input.isConsole;
+    if ((watchable || byPage) && !refusal) ctx.watch = watchOf(this.#appliance, input, caller, byPage);
     // A poll without a record writes nothing: otherwise it would itself change what is watched.
-    if (ctx.watch?.isDue === false) return admission;
+    if (watchable && ctx.watch?.isDue === false) return admission;
     const address = input.request.remoteAddress;
     if (caller.session !== undefined) noteSessionUse({ tx, world, address }, caller.session);
     else if (!refusal && caller.kind === 'apikey') noteKeyUse(tx, caller, world.now());

@@ -1,5 +1,6 @@
-// Watches are requests that poll an endpoint which may be watched, with the tag of the answer that they have. They are
-// recorded once an hour for each credential and address, and get no answer while that would be the same.
+// Watches are requests that poll an endpoint which may be watched, with the tag of the answer that they have, and those
+// with which a console page keeps its session. They are recorded once an hour for each credential and address. A poll
+// gets no answer while that would be the same.
 import { type AnswerTag, answerTag } from '../core/answer-tag.ts';
 import type { Caller } from '../core/context.ts';
 import type { AppliancePort } from './appliance-port.ts';
@@ -14,7 +15,7 @@ const mostWatches = 10_000;
 /** Header fields that an answer may depend on. */
 const vary = 'Authorization, Cookie, Kms-Console';
 
-/** A request to an endpoint that may be watched. */
+/** A request to an endpoint that may be watched, or by which a page keeps its session. */
 export class Watch {
   readonly #watches: Watches;
   readonly #request: ApiRequest;
@@ -22,17 +23,17 @@ export class Watch {
   readonly #watcher: string;
   readonly #now: number;
   #isRecorded = false;
-  /** Whether it asks for no more than what is newer than an answer that it has. */
+  /** Whether it asks for no more than what is newer than an answer that it has, or keeps a page's session. */
   readonly polls: boolean;
   /** Whether it is recorded. */
   readonly isDue: boolean;
 
-  constructor(watches: Watches, request: ApiRequest, watcher: string, now: number) {
+  constructor(watches: Watches, request: ApiRequest, watcher: string, now: number, byPage: boolean) {
     this.#watches = watches;
     this.#request = request;
     this.#watcher = watcher;
     this.#now = now;
-    this.polls = headerOf(request, 'if-none-match') !== undefined;
+    this.polls = byPage || headerOf(request, 'if-none-match') !== undefined;
     this.isDue = !this.polls || watches.isDue(watcher, now);
   }
 
@@ -90,9 +91,10 @@ export function watchOf(
   appliance: AppliancePort,
   { handle, request }: { readonly handle: TenantHandle; readonly request: ApiRequest },
   { id, session }: Caller,
+  byPage: boolean,
 ): Watch {
   const watches = known.get(appliance) ?? new Watches(appliance);
   known.set(appliance, watches);
   const watcher = `${handle.tenant.id} ${id} ${session ?? ''} ${request.remoteAddress ?? ''}`;
-  return new Watch(watches, request, watcher, appliance.world.now());
+  return new Watch(watches, request, watcher, appliance.world.now(), byPage);
 }

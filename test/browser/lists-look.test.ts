@@ -10,7 +10,8 @@ const { call } = appliance;
 await appliance.addUser('ada', password, { flags: { '*': true } });
 await appliance.addUser('olga', password, { flags: { 'user.read': true, 'keyring.list': true } });
 const { data: accounts } = (await call('GET', '/auth/accounts')).body;
-for (const name of ['payroll', 'customer-records-2026', 'a'.repeat(128)]) await call('POST', '/ks/keyrings', { name });
+for (const name of ['payroll', 'customer-records-of-the-european-shops-26', 'a'.repeat(128)])
+  await call('POST', '/ks/keyrings', { name });
 await call('POST', '/ks/keyrings', { name: 'b'.repeat(128), offlineDecrypt: true });
 await call('POST', '/managed-keys', { name: 'vault-unseal-europe', derived: true });
 await call('POST', '/managed-keys', { name: 'webhooks-of-the-shop', type: 'hmac-sha256' });
@@ -19,7 +20,11 @@ for (const lastName of ['One', 'Two']) {
   const named = { firstName: 'Maximiliana', lastName: `Oberhauser-${lastName}`, flags: { 'user.read': true } };
   await appliance.addUser(`maximiliana.oberhauser-${lastName.toLowerCase()}`, password, named);
 }
-await call('POST', '/auth/apikey', { accountId: accounts[0].id, name: 'worker-40 nightly export of t', flags: {} });
+await call('POST', '/auth/apikey', {
+  accountId: accounts[0].id,
+  name: 'worker-40 nightly export of the invoices',
+  flags: {},
+});
 const flags = { 'keyring.payroll.encrypt': true, 'keyring.payroll.decrypt': true, 'asset.read': true };
 for (let i = 0; i < 12; i++) {
   const expiresAt = i % 2 === 1 ? Date.now() + 400 * 86_400_000 : null;
@@ -43,19 +48,19 @@ test('lists look right at every width, and a row is one line where there is room
     await page.goto(appliance.url + path);
     await page.getByText(/entr(y|ies)\.$/).waitFor();
     await looksRight(page, `lists-${name}`, everyLook);
-    for (const width of [820, 900, 1100, 1280, 1500]) {
+    for (const width of [820, 900, 1100, 1280, 1500, 1920]) {
       await page.setViewportSize({ width, height: 800 });
-      const heights = await page
-        .locator('tbody tr')
-        .evaluateAll((rows) => rows.map((row) => row.getBoundingClientRect().height));
-      assert.ok(Math.max(...heights) < 45, `${name} at ${width} px: ${Math.max(...heights)}`);
+      // A longer name goes on in a second line, and so does a flag where the menu leaves little room.
+      const most = {
+        th: width === 900 ? 20 : width < 1280 ? 26 : 36,
+        '[data-chip]': width === 900 ? 12 : 26,
+        '[data-title="User name"]': width < 1280 ? 18 : 26,
+      };
+      const high = await page.locator('tbody tr').evaluateAll(highRows, most);
+      assert.deepEqual(high, [], `${name} at ${width} px`);
       const { wider, cut, silent } = await page.locator('[data-list]').evaluate(fits);
       assert.ok(wider <= 0, `${name} at ${width} px: the table is ${wider} px too wide`);
-      assert.deepEqual(
-        cut.filter((text) => !/^(?:a{128}|b{128}|c{128})$/.test(text)),
-        [],
-        `${name} at ${width} px`,
-      );
+      assert.deepEqual(cut, [], `${name} at ${width} px`);
       assert.deepEqual(silent, [], `${name} at ${width} px: what is cut is in a title`);
       const tops = await page
         .locator('[data-finder] > :is(input, fieldset)')
@@ -77,12 +82,23 @@ test('lists look right at every width, and a row is one line where there is room
   assert.deepEqual(troubles, []);
 });
 
-/** How far a table exceeds its place, what of it is cut but flags, and what is cut without a title. */
+/** Rows of more than one line, though the texts that may go on in a second one have no more than so many characters. */
+function highRows(rows: readonly Element[], most: Readonly<Record<string, number>>): string[] {
+  const isShort = (row: Element) =>
+    Object.entries(most).every(([selector, length]) =>
+      [...row.querySelectorAll(selector)].every(({ textContent }) => (textContent ?? '').length <= length),
+    );
+  return rows
+    .filter((row) => row.getBoundingClientRect().height >= 45 && isShort(row))
+    .map(({ textContent }) => textContent ?? '');
+}
+
+/** How far a table exceeds its place, what of it is cut but texts of less interest, and what is cut without a title. */
 function fits(list: Element) {
   const cells = [...list.querySelectorAll('thead th, :is(tbody th, tbody td) > div > div')].filter(
     (each) => each.scrollWidth > each.clientWidth,
   );
-  const mayBeCut = ['Flags', 'Permissions', 'Id', 'Notes', 'Wrapping', 'Uses', 'E-mail', 'User name'];
+  const mayBeCut = ['Id', 'Notes', 'Wrapping', 'Uses', 'E-mail'];
   const table = list.querySelector('table');
   return {
     wider: table ? table.scrollWidth - list.clientWidth : 0,

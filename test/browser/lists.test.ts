@@ -175,6 +175,70 @@ test('who is logged in is left out of what is done to users; the last one who ma
   assert.deepEqual(troubles, []);
 });
 
+test('a key that may do everything is told before it is disabled or deleted', async () => {
+  // All other keys match too: the key root made them.
+  const { page, troubles } = await visitAs(appliance, 'ada', '/console/apikeys?q=root');
+  await page.getByRole('link', { name: 'root', exact: true }).first().click();
+  for (const [button, name] of [
+    ['Disable…', 'Disable this API key?'],
+    ['Delete…', 'Delete the API key root?'],
+  ] as const) {
+    await page.getByRole('button', { name: button }).click();
+    const dialog = page.getByRole('dialog', { name });
+    await dialog.getByText('It may do everything.').waitFor();
+    await dialog.getByRole('button', { name: 'Cancel' }).click();
+  }
+  assert.deepEqual(troubles, []);
+});
+
+test('somebody who may not list anything is told so on every list', async () => {
+  await appliance.addUser('dave', password, { flags: { 'asset.read': true } });
+  const { page, troubles } = await visitAs(appliance, 'dave', '/console/apikeys?q=root');
+  for (const [path, flag] of [
+    ['apikeys?q=root', 'apikey.read'],
+    ['keyrings', 'keyring.list'],
+    ['managed-keys', 'key.list'],
+    ['users', 'user.read'],
+    ['accounts', 'account.read'],
+    ['assets', 'asset.search'],
+    ['activity', 'activity.read'],
+    ['tang', 'tang.read'],
+  ] as const) {
+    await page.goto(`${appliance.url}/console/${path}`);
+    await page.getByText(`The permission flag ${flag} is missing.`).waitFor();
+    assert.equal(await page.locator('[data-loading]').count(), 0, path);
+  }
+  assert.deepEqual(troubles, []);
+});
+
+test('deleting accounts tells which API keys go with them, and a user who nobody else is like', async () => {
+  const { body: busy } = await call('POST', '/auth/accounts', { uid: 'busy' });
+  const { body: idle } = await call('POST', '/auth/accounts', { uid: 'idle' });
+  await call('POST', '/auth/apikey', { accountId: busy.id, name: 'mighty', flags: { '*': true } });
+  await call('POST', '/auth/apikey', { accountId: busy.id, name: 'meek', flags: {} });
+  const { page, troubles } = await visitAs(appliance, 'ada', '/console/accounts');
+  await page.getByLabel('Select busy').check();
+  await page.getByLabel('Select idle').check();
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  const dialog = page.getByRole('dialog', { name: 'Delete 2 accounts?' });
+  await dialog.getByText('2 API keys go with them, all of them active; none was ever used.').waitFor();
+  await dialog.getByText('mighty may do everything.').waitFor();
+  await looksRight(page, 'bulk-accounts');
+  await dialog.getByRole('button', { name: 'Cancel' }).click();
+  await page.getByLabel('Select busy').uncheck();
+  await page.getByRole('button', { name: 'Delete…' }).click();
+  await page.getByRole('dialog', { name: 'Delete 1 account?' }).getByText('No API keys go with it.').waitFor();
+  await call('DELETE', `/auth/accounts/${busy.id}`);
+  await call('DELETE', `/auth/accounts/${idle.id}`);
+
+  const other = await visitAs(appliance, 'carl', '/console/users/ada');
+  await other.page.getByRole('button', { name: 'Delete…' }).click();
+  await other.page.getByText('ada is the only user who may do everything.').waitFor();
+  await other.page.goto(`${appliance.url}/console/users/carl`);
+  await other.page.getByText('This is you: only somebody else can delete you.').waitFor();
+  assert.deepEqual([...troubles, ...other.troubles], []);
+});
+
 test('the palette rotates, disables and changes colours; ? shows the keys', async () => {
   const { page, troubles } = await visitAs(appliance, 'ada', '/console/about');
   await page.getByRole('heading', { name: 'About', level: 1 }).waitFor();

@@ -1,6 +1,7 @@
 // A managed key's life in the console: made for a purpose, used by programs, rotated, set up, given aliases, suspended
 // and resumed, deleted by its name and brought back.
 import assert from 'node:assert/strict';
+import { constants, generateKeyPairSync, privateDecrypt, publicEncrypt, randomBytes } from 'node:crypto';
 import { test } from 'node:test';
 import { servedAppliance } from './appliance.ts';
 import { goTo, password, visitAs } from './log-in.ts';
@@ -127,7 +128,7 @@ test('a managed key is rotated and set up; what it may not do is refused', async
   assert.equal(await page.getByLabel('May be exported').count(), 0, 'nobody gives it back');
   await page.getByLabel('Decrypts from version').fill('1');
   await page.getByRole('button', { name: 'Save settings' }).click();
-  await page.getByText('What any version made is still read.').waitFor();
+  await page.getByText('What any version made can still be decrypted.').waitFor();
   assert.deepEqual(await decrypts(), items[0]);
 
   await page.getByLabel('New alias').fill('no alias');
@@ -220,6 +221,74 @@ test('before a key is suspended or deleted, those who use it are named; then it 
     await log.getByText(text).first().waitFor();
   }
   await looksRight(page, 'managed-key-activity', looks);
+  assert.deepEqual(troubles, []);
+});
+
+test('a version is suspended alone; a key is exported to a public key and imported from the wrapping key', async () => {
+  const pair = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  await call('POST', '/managed-keys', { name: 'Carried', type: 'aes256-gcm', exportable: true });
+  await call('POST', '/managed-keys/carried/rotate', {});
+  const { page, troubles } = await visitAs(appliance, 'ada', '/console/managed-keys/carried');
+  const dialog = page.getByRole('dialog');
+  await page.getByRole('button', { name: 'Change the state of version 1' }).click();
+  await dialog.getByText('Nobody has used version 1.').waitFor();
+  await dialog.getByText('It does nothing until you resume it.').waitFor();
+  await looksRight(page, 'managed-key-version', looks);
+  await dialog.getByRole('button', { name: 'Change the version' }).click();
+  await page.getByRole('status').filter({ hasText: 'Version 1 is suspended.' }).waitFor();
+  const states = (await keyOf('carried')).versions.map(({ state }: { state: string }) => state);
+  assert.deepEqual(states, ['active', 'suspended']);
+
+  await page.getByRole('button', { name: 'Export…' }).click();
+  await dialog.getByLabel('Version').fill('3');
+  await dialog.getByLabel('Public key to wrap it to').fill('no key');
+  await dialog.getByRole('button', { name: 'Export the key' }).click();
+  await dialog.getByText('Enter a whole number from 1 to 2.').waitFor();
+  await dialog.getByLabel('Version').fill('2');
+  await dialog.getByRole('button', { name: 'Export the key' }).click();
+  await dialog.locator('[aria-invalid="true"], [role=alert]:not(:empty)').first().waitFor();
+  const publicKey = pair.publicKey.export({ type: 'spki', format: 'pem' }).toString();
+  await dialog.getByLabel('Public key to wrap it to').fill(publicKey);
+  await looksRight(page, 'managed-key-export', looks);
+  await dialog.getByRole('button', { name: 'Export the key' }).click();
+  await page.getByRole('dialog', { name: 'Version 2 of Carried' }).waitFor();
+  const wrapped = await dialog.getByLabel('Wrapped key, base64', { exact: true }).inputValue();
+  const oaep = { padding: constants.RSA_PKCS1_OAEP_PADDING, oaepHash: 'sha256' };
+  const bytes = privateDecrypt({ key: pair.privateKey, ...oaep }, Buffer.from(wrapped, 'base64'));
+  assert.equal(bytes.length, 32);
+  await looksRight(page, 'managed-key-exported', looks);
+  await dialog.getByRole('button', { name: 'Close' }).click();
+
+  await page.getByRole('button', { name: 'Import a version…' }).click();
+  const wrappingKey = await dialog.getByText('BEGIN PUBLIC KEY').textContent();
+  await dialog.getByLabel('Wrapped key').fill('AAAA');
+  await dialog.getByRole('button', { name: 'Import the key' }).click();
+  await dialog.locator('[aria-invalid="true"], [role=alert]:not(:empty)').first().waitFor();
+  await looksRight(page, 'managed-key-import', looks);
+  const again = publicEncrypt({ key: wrappingKey ?? '', ...oaep }, randomBytes(32)).toString('base64');
+  await dialog.getByLabel('Wrapped key').fill(again.replace(/.{64}/g, '$&\n'));
+  await dialog.getByRole('button', { name: 'Import the key' }).click();
+  await page.getByRole('status').filter({ hasText: 'It has the new version 3.' }).waitFor();
+  const { versions } = await keyOf('carried');
+  assert.deepEqual(
+    versions.map(({ origin }: { origin: string }) => origin),
+    ['imported', 'generated', 'generated'],
+  );
+  assert.deepEqual(troubles, []);
+});
+
+test('the rotation of a key that signs talks of signing, and its public keys are shown whole', async () => {
+  await call('POST', '/managed-keys', { name: 'Seal-of-releases', type: 'rsa-3072', uses: ['sign', 'verify'] });
+  const { page, troubles } = await visitAs(appliance, 'ada', '/console/managed-keys/seal-of-releases');
+  await page.getByText(/-----END PUBLIC KEY-----/).waitFor();
+  await page.getByRole('button', { name: 'Rotate…' }).click();
+  await page.getByText('which signs from now on. What was signed before can still be verified.').waitFor();
+  await page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click();
+  await page.getByText('can leave the service, and this one was not').waitFor();
+  assert.equal(await page.getByRole('button', { name: 'Export…' }).count(), 0);
+  await looksRight(page, 'managed-key-signs', looks);
+  await goTo(page, '/console/managed-keys?is=pre-active');
+  await page.getByRole('button', { name: 'Not active yet', pressed: true }).waitFor();
   assert.deepEqual(troubles, []);
 });
 

@@ -1,6 +1,8 @@
 // The user's own account in the console: the password, the sessions.
+
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { visit } from '../support/browser.ts';
 import { servedAppliance } from './appliance.ts';
 import { password, visitAs } from './log-in.ts';
 import { looksRight } from './looks-right.ts';
@@ -75,5 +77,27 @@ test('with an API key the page says that there is nothing', async () => {
   await page.getByLabel('API key').fill(appliance.rootKey);
   await page.getByRole('button', { name: 'Use this key' }).click();
   await page.getByText('You logged in with an API key, which has neither').waitFor();
+  assert.deepEqual(troubles, []);
+});
+
+test('the menu of an API key tells which pages it may not see, and why', async () => {
+  const { data: accounts } = (await appliance.call('GET', '/auth/accounts')).body;
+  const flags = { 'keyring.list': true, 'user.read': false };
+  const { key } = (await appliance.call('POST', '/auth/apikey', { accountId: accounts[0].id, flags })).body;
+  const { page, troubles } = await visit(`${appliance.url}/console`, { width: 1200 });
+  await page.getByRole('button', { name: 'Use an API key instead' }).click();
+  await page.getByLabel('API key').fill(`${key.slice(0, -1)}x`);
+  await page.getByRole('button', { name: 'Use this key' }).click();
+  await page.getByText('The service does not know this key, or it is disabled.').waitFor();
+  await page.getByLabel('API key').fill(key);
+  await page.getByRole('button', { name: 'Use this key' }).click();
+  const menu = page.getByRole('navigation');
+  const users = menu.getByRole('link', { name: 'Users not allowed' });
+  await users.waitFor();
+  assert.equal(await users.getAttribute('title'), 'You would need a flag for user.read.');
+  assert.equal(await menu.getByRole('link', { name: 'Keyrings', exact: true }).getAttribute('title'), null);
+  await users.click();
+  await page.getByText('The permission flag user.read is missing.').waitFor();
+  await looksRight(page, 'menu-of-a-key');
   assert.deepEqual(troubles, []);
 });

@@ -75,7 +75,7 @@ test('a session that ends leads back to where one was, with the reason', async (
   await appliance.addUser('ada', password, { flags: { 'user.read': true } });
   const { page, troubles } = await visitAs(appliance, 'ada@example.org', '/console/users/ada');
   await page.getByRole('heading', { name: 'Ada Lovelace', level: 1 }).waitFor();
-  await page.getByText('This is you.').waitFor();
+  await page.getByText('This is you: only somebody else can delete you.').waitFor();
   assert.equal(
     await page.getByRole('link', { name: /^Keyrings/ }).getAttribute('title'),
     'You would need a flag for keyring.list.',

@@ -32,6 +32,7 @@ const items: readonly Item[] = [
 ];
 const shape: Shape<Item> = {
   textsOf: ({ name, owner }) => [name, owner],
+  nameOf: ({ name }) => name,
   chips: [
     { id: 'on', label: 'On', group: 'state', has: ({ isOn }) => isOn },
     { id: 'off', label: 'Off', group: 'state', has: ({ isOn }) => !isOn },
@@ -45,6 +46,20 @@ const shape: Shape<Item> = {
 };
 const names = (address: string): string[] =>
   arranged(items, shape, arrangementOf(new URLSearchParams(address)), 0).map(({ name }) => name);
+
+test('what bears the name that is searched for comes before what has it elsewhere', () => {
+  const made: readonly Item[] = ['alpha', 'root of all', 'ROOT', 'zeta'].map((name) => ({
+    name,
+    owner: 'root',
+    isOn: true,
+    used: null,
+  }));
+  const found = (address: string) =>
+    arranged(made, shape, arrangementOf(new URLSearchParams(address)), 0).map(({ name }) => name);
+  assert.deepEqual(found('q=root'), ['ROOT', 'root of all', 'alpha', 'zeta']);
+  assert.deepEqual(found('q=all+root'), ['root of all']);
+  assert.deepEqual(found('q=root&sort=name'), ['alpha', 'ROOT', 'root of all', 'zeta'], 'unless it is sorted');
+});
 
 test('every word typed has to be somewhere; chips of a group are alternatives, groups add up', () => {
   assert.deepEqual(names(''), ['Batch', 'key-9', 'key-10']);

@@ -6,6 +6,7 @@ import {
   callersOf,
   keyPurposes,
   recentCallers,
+  rotationText,
   stateWords,
   typesFor,
   usesFor,
@@ -30,6 +31,17 @@ test('every type is offered for something, and every choice is one that a key ca
   assert.equal(usesFor('mac', 'ed25519'), undefined);
   assert.deepEqual(usesFor('encrypt', 'rsa-2048')?.usual, ['encrypt', 'decrypt']);
   assert.deepEqual(usesFor('sign', 'rsa-2048')?.usual, ['sign', 'verify']);
+});
+
+test('a rotation is told in the words of what the key is for', () => {
+  assert.equal(
+    rotationText(['sign', 'verify']),
+    'It gets a new version, which signs from now on. What was signed before can still be verified.',
+  );
+  assert.match(rotationText(['mac']), /makes MACs from now on\. What was given a MAC before can still be verified\.$/);
+  assert.match(rotationText(['encrypt', 'decrypt']), /encrypts .* What was encrypted before can still be decrypted\.$/);
+  assert.match(rotationText(['wrap', 'unwrap']), /wraps keys .* What was wrapped before can still be unwrapped\.$/);
+  assert.equal(rotationText(['export']), 'It gets a new version. The versions before stay.');
 });
 
 test('every use and state has words', () => {

@@ -266,6 +266,31 @@ test('a session that goes on keeps its cookie, and ends when its login is too ol
   assert.match(late.headers.get('set-cookie') ?? '', /^kms-[\w-]{16}=; .*Max-Age=0$/);
 });
 
+test('a page that keeps its session is recorded once an hour and place, a client each time', async () => {
+  const a = await testAppliance();
+  const { ask, user } = await openWindow(a);
+  const refresh = () => ask('GET', '/auth/basic/refresh');
+  const actions = async () =>
+    (await a.activity())
+      .filter(({ keyid, action }) => keyid === user.id && action !== 'session.create')
+      .map(({ action }) => action);
+  for (let passed = 0; passed < 60; passed += 20) {
+    assert.equal((await refresh()).status, 200);
+    a.advance(20 * minute);
+  }
+  assert.deepEqual(await actions(), ['session.watch']);
+  await refresh();
+  assert.deepEqual(await actions(), ['session.watch', 'session.watch']);
+  const { accessToken: key } = await logIn(a);
+  const refreshed = await a.call('GET', '/auth/basic/refresh', undefined, { key });
+  assert.equal(refreshed.status, 200);
+  assert.equal((await a.activity())[0]?.action, 'session.refresh');
+  await a.call('PATCH', `/auth/users/${user.username}`, { state: 'disabled' });
+  await a.call('DELETE', `/auth/users/${user.username}`);
+  assert.equal((await refresh()).status, 401);
+  assert.equal((await actions())[0], 'session.refresh', 'a refusal is recorded as such');
+});
+
 test('what no path takes is recorded in the name of who asked', async () => {
   const a = await testAppliance();
   const { ask, user } = await openWindow(a);

@@ -61,6 +61,13 @@ test('sections are there as far as the flags go', async () => {
   assert.deepEqual((await asked(a, weak.key, '/system/names')).body, {});
 });
 
+test('the overview tells the flags of the caller, if they are asked for', async () => {
+  const { a } = await withPayroll();
+  const { key } = await a.keyWith('user.read');
+  assert.equal((await asked(a, key, overview)).body.flags, undefined);
+  assert.deepEqual((await asked(a, key, '/system/overview?flags=true')).body.flags, { 'user.read': true });
+});
+
 test('a poll is told when nothing changed, and is recorded once an hour', async () => {
   const { a } = await withPayroll();
   const viewer = await a.keyWith('*');

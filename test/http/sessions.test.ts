@@ -43,6 +43,17 @@ function change(a: Appliance, key: string, currentPassword: string, newPassword:
   return a.call('POST', '/auth/user/password', body, { key, env: { remoteAddress } });
 }
 
+test('the list of sessions comes with the second factors, if they are asked for', async () => {
+  const a = await testAppliance();
+  const { accessToken: key } = await logIn(a);
+  const ask = async (query: string) => (await a.call('GET', `/auth/user/sessions${query}`, undefined, { key })).body;
+  assert.equal((await ask('')).secondFactors, undefined);
+  const { body } = await a.call('GET', '/auth/user/second-factors', undefined, { key });
+  assert.deepEqual((await ask('?secondFactors=true')).secondFactors, body);
+  const [last] = await a.activity();
+  assert.equal(last?.action, 'session.read');
+});
+
 test('one sees when and from where each session was used, and which is this one; refreshes keep its id', async () => {
   const a = await testAppliance();
   const ada = await person(a);

@@ -5,6 +5,7 @@ import type { SafeApiKey } from '../../api/apikeys.ts';
 import type { Client } from '../../client/client.ts';
 import { keyColumn } from '../apikeys/apikeys-page.tsx';
 import { Mighty } from '../apikeys/disable-key.tsx';
+import { stateOf } from '../apikeys/key-change.ts';
 import { FlagSummary } from '../flags/flag-list.tsx';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
@@ -18,7 +19,7 @@ import { PageHeader } from '../parts/page.tsx';
 import { useAnswer, useList, useState, useWholeList } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
 import { Ago, Copyable, Facts, Json, Time } from '../parts/values.tsx';
-import { countedText } from '../text.ts';
+import { countedText, countText } from '../text.ts';
 
 const accountColumns: readonly Column<Account>[] = [
   {
@@ -41,8 +42,13 @@ const accountColumns: readonly Column<Account>[] = [
     ),
     sort: ({ notes }) => notes || null,
   },
-  { title: 'Id', kind: 'long', cell: ({ id }) => <code title={id}>{id}</code> },
-  { title: 'Created', cell: ({ createdAt }) => <Ago at={createdAt} />, sort: ({ createdAt }) => createdAt },
+  { title: 'Id', shownFrom: 'widest', kind: 'long', cell: ({ id }) => <code title={id}>{id}</code> },
+  {
+    title: 'Created',
+    shownFrom: 'medium',
+    cell: ({ createdAt }) => <Ago at={createdAt} />,
+    sort: ({ createdAt }) => createdAt,
+  },
 ];
 
 export function AccountsPage({ api, keeper, navigate, query }: PageProps) {
@@ -76,7 +82,15 @@ export function AccountsPage({ api, keeper, navigate, query }: PageProps) {
             needs: 'account.delete',
             kind: 'danger',
             title: (count) => `Delete ${count}?`,
-            about: () => <p>All their API keys are deleted with them. This cannot be undone.</p>,
+            about: (accounts) => (
+              <>
+                <p>
+                  All their API keys are deleted with them, and programs that use these are refused. This cannot be
+                  undone.
+                </p>
+                <KeysThatEnd api={api} ids={accounts.map(({ id }) => id)} />
+              </>
+            ),
             action: 'Delete',
             run: ({ id }) => api.deleteAccount({ id }),
             done: (count) => `Deleted ${count}.`,
@@ -172,30 +186,47 @@ export function AccountPage({ api, navigate, params }: PageProps) {
           }}
         >
           <p>All its API keys are deleted with it, and programs that use them are refused. This cannot be undone.</p>
-          <KeysThatEnd api={api} id={account.id} />
+          <KeysThatEnd api={api} ids={[account.id]} />
         </ConfirmByName>
       )}
     </>
   );
 }
 
-/** Keys that are counted; an account with more has too many to tell of. */
-const mostCounted = 500;
+/** Keys that are counted; more are too many to tell of. */
+const mostCounted = 10_000;
 
-/** Counts the API keys that are deleted with an account, with their last use and those that may do everything. */
-function KeysThatEnd({ api, id }: { readonly api: Client; readonly id: string }) {
-  const answer = useAnswer((signal) => api.listAccountApiKeys({ accountId: id, limit: mostCounted }, { signal }));
+interface KeysThatEndProps {
+  readonly api: Client;
+  /** Ids of the accounts. */
+  readonly ids: readonly string[];
+}
+
+/** Counts the API keys that are deleted with accounts, with their last use and those that may do everything. */
+function KeysThatEnd({ api, ids }: KeysThatEndProps) {
+  const answer = useAnswer(async (signal) => {
+    const [id, ...others] = ids;
+    const { data, pagination } =
+      id !== undefined && others.length === 0
+        ? await api.listAccountApiKeys({ accountId: id, limit: mostCounted }, { signal })
+        : await api.listApiKeys({ limit: mostCounted }, { signal });
+    return {
+      keys: data.filter(({ references }) => ids.includes(references.accountId)),
+      hasMore: pagination.hasMore,
+    };
+  });
   if (answer.is === 'loading') return <Loading key="loading" />;
   if (answer.is === 'failed') return <p key="failed">You are not allowed to see which these are.</p>;
-  const { data: keys, pagination } = answer.value;
-  if (keys.length === 0) return <p key="none">It has no API keys.</p>;
+  const { keys, hasMore } = answer.value;
+  const them = ids.length === 1 ? 'it' : 'them';
+  if (keys.length === 0 && !hasMore) return <p key="none">No API keys go with {them}.</p>;
   const latest = Math.max(...keys.map(({ lastUsedAt }) => lastUsedAt ?? 0));
   return (
     <p key="keys" data-note data-tone="warn">
-      {pagination.hasMore ? 'More than ' : ''}
-      {countedText(keys.length, 'API key')};{' '}
-      {latest === 0 ? (
-        'none was ever used.'
+      {hasMore && 'More than '}
+      {countedText(keys.length, 'API key')} {keys.length === 1 ? 'goes' : 'go'} with {them}, {activeText(keys)};{' '}
+      {latest <= 0 ? (
+        `${keys.length === 1 ? 'it' : 'none'} was ${keys.length === 1 ? 'never' : 'ever'} used.`
       ) : (
         <span key="used">
           the last use was <Ago at={latest} />.
@@ -204,6 +235,13 @@ function KeysThatEnd({ api, id }: { readonly api: Client; readonly id: string })
       <Mighty keys={keys} />
     </p>
   );
+}
+
+/** `2 of them active`, of keys that are neither disabled nor expired. */
+function activeText(keys: readonly SafeApiKey[]): string {
+  const active = keys.filter((key) => stateOf(key, Date.now()) === 'active').length;
+  if (keys.length === 1) return active === 1 ? 'which is active' : 'which is not active';
+  return `${active === keys.length ? 'all' : active === 0 ? 'none' : countText(active)} of them active`;
 }
 
 interface AboutProps extends Pick<PageProps, 'api'> {

@@ -249,7 +249,7 @@ function apiKeyColumns(uids: Names, names: Names): readonly Column<SafeApiKey>[]
     {
       title: 'Account',
       kind: 'long',
-      shownFrom: 'medium',
+      shownFrom: 'wide',
       cell: ({ references: { accountId } }) => (
         <a href={hrefTo('account', { id: accountId })} title={uids.get(accountId) ?? accountId}>
           {uids.get(accountId) ?? <code data-any>{accountId}</code>}
@@ -257,7 +257,12 @@ function apiKeyColumns(uids: Names, names: Names): readonly Column<SafeApiKey>[]
       ),
       sort: ({ references: { accountId } }) => uids.get(accountId) ?? accountId,
     },
-    { title: 'Expires', cell: ({ expiresAt }) => <Ago at={expiresAt} />, sort: ({ expiresAt }) => expiresAt },
+    {
+      title: 'Expires',
+      shownFrom: 'narrow',
+      cell: ({ expiresAt }) => <Ago at={expiresAt} />,
+      sort: ({ expiresAt }) => expiresAt,
+    },
     {
       title: 'Last used',
       shownFrom: 'medium',
@@ -266,7 +271,7 @@ function apiKeyColumns(uids: Names, names: Names): readonly Column<SafeApiKey>[]
     },
     {
       title: 'Created',
-      shownFrom: 'wide',
+      shownFrom: 'widest',
       cell: ({ createdAt }) => <Ago at={createdAt} />,
       sort: ({ createdAt }) => createdAt,
     },

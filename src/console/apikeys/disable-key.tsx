@@ -34,9 +34,9 @@ export function KeysUse({ keys }: { readonly keys: readonly SafeApiKey[] }) {
   );
 }
 
-/** Names the keys that may do everything. */
+/** Names the active keys that may do everything. */
 export function Mighty({ keys }: { readonly keys: readonly SafeApiKey[] }) {
-  const mighty = keys.filter(({ flags }) => flags['*'] === true);
+  const mighty = keys.filter(({ active, flags }) => active && flags['*'] === true);
   if (mighty.length === 0) return null;
   const named = mighty.slice(0, mostNamed).map(({ name, keyid }) => (name === '' ? keyid : name));
   const more = mighty.length > mostNamed ? ` and ${mighty.length - mostNamed} more` : '';

@@ -46,6 +46,7 @@ const columns: readonly Column<Asset>[] = [
   },
   {
     title: 'Id',
+    shownFrom: 'medium',
     cell: ({ id }) => (
       <code data-whole title={id}>
         {shortId(id)}

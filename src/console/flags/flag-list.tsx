@@ -55,7 +55,7 @@ export function FlagSummary({ flags }: { readonly flags: Readonly<Record<string,
     <span data-flag-summary data-open={isOpen ? '' : undefined}>
       {(isOpen ? granted : granted.slice(0, 1)).map((name) => (
         <span key={name} data-chip title={name}>
-          {name}
+          {name.split('.').flatMap((part, n) => (n === 0 ? [part] : ['.', <wbr key={n} />, part]))}
         </span>
       ))}
       {rest > 0 && (

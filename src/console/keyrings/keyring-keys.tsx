@@ -63,8 +63,8 @@ export function KeyringKeys({ api, keeper, ring: { name, activeKey, publicKey } 
     <section data-panel>
       <h2>Keys</h2>
       <p data-quiet>
-        What was encrypted with an earlier key stays readable. You can give up such a key once nothing has been
-        decrypted with it for longer than the longest interval between reads.
+        What was encrypted with an earlier key stays readable. You can do without one once nothing has been decrypted
+        with it for longer than your data ever lies unread.
       </p>
       {isBehind && (
         <p data-note data-tone="warn">

@@ -47,6 +47,7 @@ export function KeyringPage({ api, session: { may }, keeper, navigate, params }:
         answer.reload();
         return `The new active key is ${key.id}.`;
       }}
+      rotation={() => 'It gets a new key for what is encrypted from now on. What was encrypted before stays readable.'}
       deletion={{
         hindrance: async (ring, signal) => (lacks === undefined ? whoUses(api, ring.name, signal) : undefined),
         remove: (ring) => api.deleteKeyring({ name: ring.name }),

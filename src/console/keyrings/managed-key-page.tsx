@@ -11,8 +11,10 @@ import { ManagedKeyAliases } from './managed-key-aliases.tsx';
 import { StateTag, UseTags } from './managed-key-parts.tsx';
 import { ManagedKeySettings } from './managed-key-settings.tsx';
 import { DeleteKey, KeyStatePanel } from './managed-key-state.tsx';
+import { ManagedKeyTransfer } from './managed-key-transfer.tsx';
 import { ManagedKeyUse, UseNotice } from './managed-key-use.tsx';
 import { ManagedKeyVersions } from './managed-key-versions.tsx';
+import { rotationText } from './managed-key-words.ts';
 import { RingPage, ringKinds } from './ring-page.tsx';
 
 export function ManagedKeyPage({ api, navigate, params }: PageProps) {
@@ -31,6 +33,7 @@ export function ManagedKeyPage({ api, navigate, params }: PageProps) {
         onChanged(key);
         return `It has the new version ${key.latestVersion}.`;
       }}
+      rotation={({ uses }) => rotationText(uses)}
       mayBeRotated={({ state }) => state === 'active' || state === 'pre-active'}
       mayBeDeleted={({ state }) => !isGoing(state)}
       deletion={(ring, onClose) => <DeleteKey {...{ api, ring, dependents, navigate, onClose }} />}
@@ -46,7 +49,8 @@ export function ManagedKeyPage({ api, navigate, params }: PageProps) {
               <ManagedKeySettings {...{ api, ring, dependents, onChanged }} />
             </div>
           )}
-          <ManagedKeyVersions ring={ring} onRefresh={answer.reload} />
+          <ManagedKeyVersions {...{ api, ring, dependents, onChanged }} onRefresh={answer.reload} />
+          {!isGoing(ring.state) && <ManagedKeyTransfer key="transfer" {...{ api, ring, onChanged }} />}
           <Snippets snippets={managedKeySnippets({ baseUrl }, ring)} />
         </>
       )}

@@ -63,7 +63,7 @@ export function ManagedKeySettings({ api, ring, dependents, onChanged }: Setting
               key="makes"
               name="minEncryptVersion"
               label={`${words.makes} from version`}
-              hint="0: with any version that is still read."
+              hint="0: with any version that is not refused."
               value={String(minEncryptVersion)}
               isRequired
             />

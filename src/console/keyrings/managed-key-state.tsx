@@ -16,7 +16,7 @@ import { StateTag } from './managed-key-parts.tsx';
 import { type Dependents, isInUse, UseNotice } from './managed-key-use.tsx';
 import { deletionHindrance, stateWords } from './managed-key-words.ts';
 
-interface KeyStateProps {
+export interface KeyStateProps {
   readonly api: Client;
   readonly ring: ManagedKey;
   readonly dependents: Dependents;
@@ -94,7 +94,7 @@ const moves: readonly Move[] = [
 ];
 
 /** Changes of state that are possible from this one. */
-function movesFrom(state: KeyState): readonly Move[] {
+export function movesFrom(state: KeyState): readonly Move[] {
   return moves.filter(({ move }) => 'state' in stateAfter(state, move, undefined));
 }
 

@@ -69,6 +69,26 @@ export function versionWords(uses: readonly KeyUse[]): { readonly reads: string;
   return has('wrap', 'unwrap') ? { reads: 'Unwraps', makes: 'Wraps' } : undefined;
 }
 
+/** The effect of a rotation on a key that is for these uses. */
+export function rotationText(uses: readonly KeyUse[]): string {
+  const words = versionWords(uses);
+  if (words === undefined) return 'It gets a new version. The versions before stay.';
+  const [makes, made] = rotationWords[words.makes] ?? ['does the work', 'made'];
+  return `It gets a new version, which ${makes} from now on. What was ${made} before can still be ${readText(words)}.`;
+}
+
+/** `decrypted`, `verified` or `unwrapped`. */
+export function readText({ reads }: { readonly reads: string }): string {
+  return reads === 'Unwraps' ? 'unwrapped' : reads === 'Verifies' ? 'verified' : 'decrypted';
+}
+
+const rotationWords: Readonly<Record<string, readonly [makes: string, made: string]>> = {
+  Encrypts: ['encrypts', 'encrypted'],
+  Signs: ['signs', 'signed'],
+  'Makes MACs': ['makes MACs', 'given a MAC'],
+  Wraps: ['wraps keys', 'wrapped'],
+};
+
 interface StateWords {
   readonly label: string;
   readonly tone?: 'good' | 'warn' | 'bad';

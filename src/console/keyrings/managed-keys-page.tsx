@@ -10,7 +10,7 @@ import { RingList } from './ring-list.tsx';
 import { type ListedRing, managedKeySource } from './ring-source.ts';
 
 /** States that are looked for; deleted keys have a list of their own. */
-const chipStates = ['active', 'suspended', 'deactivated', 'compromised'] as const;
+const chipStates = ['active', 'pre-active', 'suspended', 'deactivated', 'compromised'] as const;
 const stateChips = chipStates.map((wanted): Chip<ListedRing> => {
   const { label } = stateWords(wanted);
   return {
@@ -45,7 +45,7 @@ export function ManagedKeysPage({ api, keeper, navigate, query }: PageProps) {
           cell: ({ type, derived }) => [
             <code key="type">{type}</code>,
             derived && (
-              <span key="derived" data-from="wide">
+              <span key="derived" data-from="widest">
                 {' (derived)'}
               </span>
             ),

@@ -109,7 +109,7 @@ export const custodyColumn: Column<ListedRing> = {
 export const wrappingColumn: Column<ListedRing> = {
   title: 'Wrapping',
   kind: 'long',
-  shownFrom: 'medium',
+
   cell: ({ custody: _, ...ring }) => (
     <span title={ringTraits(ring).join(', ')}>
       <RingTags of={ring} />

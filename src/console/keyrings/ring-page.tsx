@@ -58,6 +58,8 @@ interface RingPageProps<Ring> extends Pick<PageProps, 'navigate'> {
   readonly actions?: (ring: Ring) => Child;
   /** Resolves with a text for the user. */
   readonly rotate: () => Promise<string>;
+  /** The effect of its rotation. */
+  readonly rotation: (ring: Ring) => string;
   readonly mayBeRotated?: (ring: Ring) => boolean;
   readonly mayBeDeleted?: (ring: Ring) => boolean;
   /** Its deletion: the dialog for it, or how the usual one does it. */
@@ -131,7 +133,7 @@ export function RingPage<Ring extends ShownRing>(props: RingPageProps<Ring>) {
             toast(text);
           }}
         >
-          <p>It gets a new key for what is made from now on. What was made before stays readable.</p>
+          <p>{props.rotation(ring)}</p>
           {props.use?.(ring)}
         </Confirm>
       )}

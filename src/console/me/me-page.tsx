@@ -1,4 +1,5 @@
 // MePage shows the user's own account: name, password, second factors, and open sessions.
+import type { User } from '../../api/users.ts';
 import type { AnswerTo } from '../../client/client.ts';
 import { passwordRules } from '../../client/password-rules.ts';
 import { KmsError } from '../../errors.ts';
@@ -10,25 +11,33 @@ import { Field } from '../parts/fields.tsx';
 import { EditPanel } from '../parts/form.tsx';
 import { ActionError, Loaded, toast } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
-import { useAction, useAnswer, useState } from '../parts/state.ts';
+import { type Answer, useAction, useAnswer, useState } from '../parts/state.ts';
 import { type Column, Rows } from '../parts/table.tsx';
 import { Facts, Minute, minuteText } from '../parts/values.tsx';
 import { checkSummary, PasswordChecklist } from '../public/password.tsx';
-import { SecondFactors } from './second-factors.tsx';
+import { SecondFactorsPanel } from './second-factors.tsx';
 
 export function MePage({ api, session: { user } }: PageProps) {
-  const [changes, setChanges] = useState(0);
-  if (!user) {
-    return (
-      <>
-        <PageHeader title="Your account" />
-        <p>
-          You logged in with an API key, which has neither a password nor sessions. Create a user for yourself to have
-          both.
-        </p>
-      </>
-    );
-  }
+  if (user) return <Account key="user" {...{ api, user }} />;
+  return (
+    <div key="key">
+      <PageHeader title="Your account" />
+      <p>
+        You logged in with an API key, which has neither a password nor sessions. Create a user for yourself to have
+        both.
+      </p>
+    </div>
+  );
+}
+
+function Account({ api, user }: Pick<PageProps, 'api'> & { readonly user: User }) {
+  // One request for the whole page, which is one activity record.
+  const answer = useAnswer(async (signal) => {
+    const { sessions, secondFactors } = await api.listSessions({ secondFactors: 'true' }, { signal });
+    if (!secondFactors) throw new KmsError('internal', 'the answer has no second factors');
+    return { sessions, factors: secondFactors };
+  });
+  const { reload } = answer;
   return (
     <>
       <PageHeader
@@ -50,11 +59,18 @@ export function MePage({ api, session: { user } }: PageProps) {
           ]}
         />
       </section>
-      <Password api={api} username={user.username} onChanged={() => setChanges(changes + 1)} />
-      <SecondFactors api={api} />
-      <Sessions api={api} changes={changes} />
+      <Password api={api} username={user.username} onChanged={reload} />
+      <SecondFactorsPanel api={api} answer={partOf(answer, ({ factors }) => factors)} />
+      <Sessions api={api} answer={partOf(answer, ({ sessions }) => sessions)} />
     </>
   );
+}
+
+/** A part of an answer; only the whole is fetched again, and none is set. */
+function partOf<T, P>(answer: Answer<T>, part: (whole: T) => P): Answer<P> {
+  const { reload } = answer;
+  if (answer.is !== 'ready') return { ...answer, set: () => {} };
+  return { is: 'ready', value: part(answer.value), reload, set: () => {} };
 }
 
 interface PasswordProps extends Pick<PageProps, 'api'> {
@@ -118,12 +134,10 @@ async function changePassword(api: PageProps['api'], currentPassword: string, ne
 type OwnSession = AnswerTo<'listSessions'>['sessions'][number];
 
 interface SessionsProps extends Pick<PageProps, 'api'> {
-  /** How often another action has ended sessions. */
-  readonly changes: number;
+  readonly answer: Answer<OwnSession[]>;
 }
 
-function Sessions({ api, changes }: SessionsProps) {
-  const answer = useAnswer((signal) => api.listSessions({}, { signal }), [changes]);
+function Sessions({ api, answer }: SessionsProps) {
   const end = useAction(async (id: string | undefined) => {
     if (id === undefined) await api.endOtherSessions();
     else await api.endSession({ id });
@@ -151,7 +165,7 @@ function Sessions({ api, changes }: SessionsProps) {
         ),
     },
   ];
-  const others = answer.is === 'ready' && answer.value.sessions.some(({ current }) => !current);
+  const others = answer.is === 'ready' && answer.value.some(({ current }) => !current);
   return (
     <section data-panel>
       <div data-bar>
@@ -169,9 +183,7 @@ function Sessions({ api, changes }: SessionsProps) {
       <ActionError error={end.error} />
       <Loaded
         of={answer}
-        show={({ sessions }) => (
-          <Rows caption="Your sessions" columns={columns} items={sessions} keyOf={({ id }) => id} />
-        )}
+        show={(sessions) => <Rows caption="Your sessions" columns={columns} items={sessions} keyOf={({ id }) => id} />}
       />
     </section>
   );

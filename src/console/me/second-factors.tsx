@@ -9,7 +9,7 @@ import { Field } from '../parts/fields.tsx';
 import { Form, type FormValues } from '../parts/form.tsx';
 import { Loaded, toast } from '../parts/messages.tsx';
 import { Secret } from '../parts/secret.tsx';
-import { useAnswer, useState } from '../parts/state.ts';
+import { type Answer, useAnswer, useState } from '../parts/state.ts';
 import { type Column, Rows } from '../parts/table.tsx';
 import { Time } from '../parts/values.tsx';
 import { canUsePasskeys, makePasskey, passkeyHindrance } from '../passkeys.ts';
@@ -23,14 +23,20 @@ type Open =
 
 interface SecondFactorsProps {
   readonly api: Client;
+  readonly answer: Answer<AnswerTo<'listSecondFactors'>>;
   /** Called once a factor was added and its recovery codes were seen. */
-  readonly onAdded?: () => void;
+  readonly onAdded?: (() => void) | undefined;
 }
 
 const kinds: Readonly<Record<SecondFactor['kind'], string>> = { totp: 'App with codes', passkey: 'Passkey' };
 
-export function SecondFactors({ api, onAdded }: SecondFactorsProps) {
+/** The second factors alone. */
+export function SecondFactors({ api, onAdded }: Omit<SecondFactorsProps, 'answer'>) {
   const answer = useAnswer((signal) => api.listSecondFactors({}, { signal }));
+  return <SecondFactorsPanel {...{ api, answer, onAdded }} />;
+}
+
+export function SecondFactorsPanel({ api, answer, onAdded }: SecondFactorsProps) {
   const [open, setOpen] = useState<Open | undefined>(undefined);
   const close = (): void => setOpen(undefined);
   const done = (text: string): void => {

@@ -29,6 +29,8 @@ export interface Arrangement {
 /** A list's texts to search, its chips, and its orders. */
 export interface Shape<T> {
   readonly textsOf: (item: T) => readonly string[];
+  /** The text that the list shows it under: what is searched for there comes first. */
+  readonly nameOf: (item: T) => string;
   readonly chips: readonly Chip<T>[];
   /** Values to sort by, by the id of their column. */
   readonly sorts: ReadonlyMap<string, (item: T) => SortValue>;
@@ -89,10 +91,23 @@ export function arranged<T>(
     return words.every((word) => text.includes(word));
   });
   const keyOf = sort && shape.sorts.get(sort.by);
-  if (!keyOf) return found.sort(shape.compare);
+  if (!keyOf) return nearestFirst(found, words, shape);
   const keyed = found.map((item) => ({ item, value: keyOf(item) }));
   keyed.sort((one, other) => compareValues(one.value, other.value, sort.isDown) || shape.compare(one.item, other.item));
   return keyed.map(({ item }) => item);
+}
+
+/** Items of exactly that name come first, then those that have the words in their name, then the rest. */
+function nearestFirst<T>(found: T[], words: readonly string[], { nameOf, compare }: Shape<T>): T[] {
+  if (words.length === 0) return found.sort(compare);
+  const sought = words.join(' ');
+  const rank = (item: T): number => {
+    const name = nameOf(item).toLowerCase();
+    return name === sought ? 0 : words.every((word) => name.includes(word)) ? 1 : 2;
+  };
+  const ranked = found.map((item) => ({ item, rank: rank(item) }));
+  ranked.sort((one, other) => one.rank - other.rank || compare(one.item, other.item));
+  return ranked.map(({ item }) => item);
 }
 
 const collator = new Intl.Collator('en', { numeric: true, sensitivity: 'base' });

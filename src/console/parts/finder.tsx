@@ -55,7 +55,7 @@ export function Finder<T>(props: FinderProps<T>) {
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   useMinutes();
   const sorts = new Map(columns.flatMap(({ title, sort }) => (sort ? [[columnId(title), sort] as const] : [])));
-  const found = arranged(list.items, { textsOf, chips, sorts, compare }, view, Date.now());
+  const found = arranged(list.items, { textsOf, nameOf, chips, sorts, compare }, view, Date.now());
   const looked = useLookUp(props, view.sought, found.length === 0);
   const shown = looked ? [looked] : found;
   const chosen = shown.filter((item) => selected.has(keyOf(item)));
@@ -272,7 +272,7 @@ function Nothing({ view, arrange }: NothingProps) {
   return (
     <>
       <p>
-        {sought === '' ? 'Nothing here is like that.' : `Nothing here matches “${sought}”`}
+        {sought === '' ? 'Nothing here matches these filters.' : `Nothing here matches “${sought}”`}
         {sought !== '' && (view.chips.length > 0 ? ' with these filters.' : '.')}
       </p>
       <button type="button" data-kind="quiet" onClick={() => arrange({ ...view, sought: '', chips: [] })}>

@@ -16,7 +16,7 @@ export interface Column<T> {
    */
   readonly kind?: 'name' | 'number' | 'long';
   /** A column of less interest, left out of tables that are narrower than this. */
-  readonly shownFrom?: 'medium' | 'wide' | 'widest';
+  readonly shownFrom?: 'narrow' | 'medium' | 'wide' | 'widest';
   /** Value to sort by; without it the column cannot be sorted by. */
   readonly sort?: (item: T) => SortValue;
 }

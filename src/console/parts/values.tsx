@@ -102,6 +102,8 @@ interface CopyableProps {
   readonly isLong?: boolean;
   /** Several lines, such as PEM, which are shown as lines. */
   readonly isLines?: boolean;
+  /** Shown in full, however long. */
+  readonly isWhole?: boolean;
 }
 
 /**
@@ -110,7 +112,7 @@ interface CopyableProps {
  */
 const mostShown = 'clipboard' in navigator ? 200 : Number.POSITIVE_INFINITY;
 
-export function Copyable({ text, what, isLong, isLines }: CopyableProps) {
+export function Copyable({ text, what, isLong, isLines, isWhole = false }: CopyableProps) {
   const copy = async (): Promise<void> => {
     try {
       await navigator.clipboard.writeText(text);
@@ -122,7 +124,7 @@ export function Copyable({ text, what, isLong, isLines }: CopyableProps) {
   return (
     <span data-copy>
       <code data-any={isLong ? '' : undefined} data-lines={isLines ? '' : undefined}>
-        {text.length > mostShown ? `${text.slice(0, 60)}…` : text}
+        {text.length > mostShown && !isWhole ? `${text.slice(0, 60)}…` : text}
       </code>{' '}
       <button type="button" data-kind="link" aria-label={`Copy ${what}`} onClick={copy}>
         Copy

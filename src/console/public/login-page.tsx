@@ -158,16 +158,15 @@ function wantedIn(error: unknown): Wanted | undefined {
   return body && 'secondFactor' in body ? (body as Wanted) : undefined;
 }
 
-/** Checks the key by listing sessions: API keys have none, and the appliance says so only for keys that it knows. */
+/** Checks the key by asking for its permission flags. */
 async function byKey(values: FormValues): Promise<Credential> {
-  const credential = { bearer: values.text('apikey'), user: undefined };
+  const bearer = values.text('apikey');
   try {
-    await appliance(credential).listSessions({}, withTimeout());
-    return credential;
+    const { flags = {} } = await appliance({ bearer }).getOverview({ range: 'hour', flags: 'true' }, withTimeout());
+    return { bearer, user: undefined, flags };
   } catch (error) {
     if (!(error instanceof KmsError)) throw error;
-    // The appliance's own error has a body; without one, the text cannot be a key at all.
-    if (error.code === 'invalid' && error.body) return credential;
+    // Invalid: a text that cannot be a key at all.
     if (error.code !== 'unauthenticated' && error.code !== 'invalid') throw error;
     throw new FieldProblems({ apikey: 'The service does not know this key, or it is disabled.' });
   }

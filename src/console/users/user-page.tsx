@@ -37,7 +37,7 @@ export function UserPage({ api, session, navigate, params }: PageProps) {
         title={user?.displayName ?? username}
         windowTitle={`User ${user?.displayName ?? username}`}
         back={{ href: hrefTo('users'), title: 'Users' }}
-        lead={isSelf && 'This is you.'}
+        lead={isSelf && 'This is you: only somebody else can delete you.'}
         actions={
           user &&
           !isSelf && (

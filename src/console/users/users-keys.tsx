@@ -21,6 +21,12 @@ interface UserProps {
 
 /** Maximum number of keys shown; no user looks through more. */
 const mostShown = 50;
+/** Users who are looked through; among more there is no telling who is the last of a kind. */
+const mostCompared = 10_000;
+
+export function mayDoEverything({ flags }: Pick<User, 'flags'>): boolean {
+  return flags['*'] === true;
+}
 
 function useKeysOf({ api, user }: UserProps): Answer<SafeApiKey[]> {
   const ids = user.keys.slice(0, mostShown);
@@ -87,8 +93,32 @@ export function DeleteUser({ api, user, onClose, onDeleted }: DeleteUserProps) {
       }}
     >
       <p>All sessions of this user end. This cannot be undone.</p>
+      <OnlyUser api={api} user={user} />
       {user.keys.length > 0 && <KeysThatEnd api={api} user={user} heir={heir} onHeir={setHeir} />}
     </ConfirmByName>
+  );
+}
+
+/** A warning before the last user goes, or the last who may do everything. */
+function OnlyUser({ api, user }: UserProps) {
+  const answer = useAnswer((signal) => api.listUsers({ limit: mostCompared }, { signal }));
+  if (answer.is !== 'ready' || answer.value.pagination.hasMore) return null;
+  const others = answer.value.data.filter(({ id }) => id !== user.id);
+  if (others.length > 0 && !mayDoEverything(user)) return null;
+  if (others.some((other) => other.state === 'active' && mayDoEverything(other))) return null;
+  return (
+    <p data-note data-tone="warn">
+      {others.length === 0 ? (
+        <span key="only">
+          <bdi>{user.username}</bdi> is the only user: a new first one needs the link of{' '}
+          <code>kms user set-up-link</code>.
+        </span>
+      ) : (
+        <span key="mightiest">
+          <bdi>{user.username}</bdi> is the only user who may do everything.
+        </span>
+      )}
+    </p>
   );
 }
 

@@ -14,6 +14,7 @@ import { useWholeList } from '../parts/state.ts';
 import type { Column } from '../parts/table.tsx';
 import { Ago } from '../parts/values.tsx';
 import { countedText } from '../text.ts';
+import { mayDoEverything } from './users-keys.tsx';
 
 const columns: readonly Column<User>[] = [
   {
@@ -35,7 +36,7 @@ const columns: readonly Column<User>[] = [
   {
     title: 'E-mail',
     kind: 'long',
-    shownFrom: 'wide',
+    shownFrom: 'widest',
     cell: ({ email }) => <bdi title={email}>{email}</bdi>,
     sort: ({ email }) => email,
   },
@@ -54,6 +55,7 @@ const columns: readonly Column<User>[] = [
   },
   {
     title: 'Last login',
+    shownFrom: 'narrow',
     cell: (user) => (user.state === 'invited' ? <Invited /> : <Ago at={user.lastLoginAt} />),
     sort: ({ lastLoginAt }) => lastLoginAt,
   },
@@ -119,10 +121,6 @@ export function UsersPage({ api, session, keeper, navigate, query }: PageProps) 
       />
     </>
   );
-}
-
-function mayDoEverything({ flags }: Pick<User, 'flags'>): boolean {
-  return flags['*'] === true;
 }
 
 /** `ownId`: the user who is logged in, who is left out. */

@@ -123,6 +123,7 @@ export const loginNotes: Readonly<Record<(typeof loginEndpoints)[number]['id'], 
   refreshSession: {
     description: [
       'Returns a new access token; the old one ends at once. A session ends 12 hours after its login at the latest, however often it was refreshed.',
+      'A page of the console keeps its session in a cookie, whose token lives longer with each refresh. These refreshes are recorded once an hour, as `session.watch`.',
     ],
     problems: { 400: [notASession] },
   },
@@ -142,7 +143,7 @@ export const loginNotes: Readonly<Record<(typeof loginEndpoints)[number]['id'], 
   },
   listSessions: {
     description: [
-      'Returns the open sessions of the User whose access token it is, so that they can end one that they do not recognise. A session is a login with all its refreshes.',
+      'Returns the open sessions of the User whose access token it is, so that they can end one that they do not recognise. A session is a login with all its refreshes. With `secondFactors=true`, the second factors come along, as from `GET /auth/user/second-factors`.',
     ],
     problems: { 400: [notASession] },
   },

@@ -23,7 +23,7 @@ import {
   resetStarted,
   startReset,
 } from '../../core/password-reset.ts';
-import { lookAtSecondStep, resetSecondFactor } from '../../core/second-factors.ts';
+import { listSecondFactors, lookAtSecondStep, resetSecondFactor } from '../../core/second-factors.ts';
 import {
   endOtherSessions,
   endSession,
@@ -135,7 +135,11 @@ export const loginRoutes: RoutesOf<(typeof loginEndpoints)[number]['id']> = {
       return (ctx) => changePassword(ctx, { candidate, newHash });
     },
   },
-  listSessions: (ctx) => listSessions(ctx),
+  // In one answer, so that a page about one's own account is one record.
+  listSessions: (ctx, { query }) => ({
+    ...listSessions(ctx),
+    ...(query.secondFactors && { secondFactors: listSecondFactors(ctx) }),
+  }),
   endSession: (ctx, { params }) => endSession(ctx, params),
   endOtherSessions: (ctx) => endOtherSessions(ctx),
   startPasswordReset(ctx, input) {
