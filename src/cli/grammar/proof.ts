@@ -1,5 +1,5 @@
 // The commands about proofs of API keys, `kms apikey proof …`, and the login by them.
-import { argument, atLeast, command, duration, integer, list, path, required, text, toggle } from './declaration.ts';
+import { argument, command, duration, list, path, required, text, toggle } from './declaration.ts';
 import { destroying } from './option-sets.ts';
 
 const keyId = 'apik_01jz4b8m6q3v9x2c5d7f8g9h0k';
