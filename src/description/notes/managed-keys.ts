@@ -158,6 +158,7 @@ export const managedKeyNotes: Readonly<Record<(typeof managedKeyEndpoints)[numbe
   listManagedKeyDependents: {
     description: [
       'Says which callers used which version of the key, through which dialect, for what, how often and when last. Ask it before you suspend or delete a key. The counts are kept with the key; the activity log is not searched.',
+      'Up to 2,000 such uses are kept for each key. When there are more, those of deleted callers go first, then those that are longest ago.',
     ],
     params,
     problems: { 404: [noKey] },
