@@ -1,6 +1,6 @@
 // Routes of managed keys. Where an operation's work may take long, it is rehearsed first, and the work done elsewhere.
 import type { Answer, Body, EndpointId, EndpointOf, Sent } from '../../api/endpoints.ts';
-import type { keyOperationEndpoints } from '../../api/key-operations.ts';
+import type { KeyItem, keyOperationEndpoints } from '../../api/key-operations.ts';
 import type { keyToolEndpoints } from '../../api/key-tools.ts';
 import type { managedKeyEndpoints } from '../../api/managed-keys.ts';
 import type { Caller, Context } from '../../core/context.ts';
@@ -17,6 +17,7 @@ import {
   encryptWithKey,
   generateDataKey,
   generateWrappedDataKey,
+  needsSlices,
   rewrapWithKey,
 } from '../../core/key-operations.ts';
 import { isLongWork, rehearse, type WorkKind } from '../../core/key-rehearsal.ts';
@@ -43,36 +44,53 @@ import {
 } from '../../core/managed-keys.ts';
 import { KmsError } from '../../errors.ts';
 import type { KeyType } from '../../model/key-types.ts';
+import type { Slices } from '../../store/sql.ts';
 import { type Aside, type Input, listed, type RoutesOf } from '../route.ts';
 
 type InputOf<Id extends EndpointId> = Input<EndpointOf<Id>>;
 type Made<Id extends EndpointId> = Sent<Answer<Id>>;
 
 /** A route whose operation is rehearsed where its work takes long. */
-function worked<Id extends EndpointId>(
-  operation: (ctx: Context, input: InputOf<Id>, work: KeyWork) => Made<Id>,
+function rehearsed<Id extends EndpointId>(
+  operation: (ctx: Context, input: InputOf<Id>, work: KeyWork) => Slices<Made<Id>>,
   takesLong: (input: InputOf<Id>, type: KeyType | undefined) => boolean,
 ) {
   return {
     isNeeded: (input: InputOf<Id>) => takesLong(input, typeOf(input)),
-    inPlace: (ctx: Context, input: InputOf<Id>) => operation(ctx, input, inPlace(ctx.world)),
     async prepare(input: InputOf<Id>, caller: Caller, aside: Aside) {
       const { handle, open, appliance, dialect, isLocal } = input;
       const { tenant, store } = handle;
       const { work, wipe } = await rehearse({
         actors: { caller, tenant, world: appliance.world, dialect, isLocal },
         worker: { run: (orders, from) => aside(() => open.keyWorker.run(orders, from)) },
-        transaction: (run) => store.transaction(run),
-        operation: (ctx, rehearsed) => operation(ctx, input, rehearsed),
+        transactionInSlices: (run) => store.transactionInSlices(run),
+        operation: (ctx, orders) => operation(ctx, input, orders),
       });
-      return (ctx: Context) => {
-        try {
-          return operation(ctx, input, work);
-        } finally {
-          wipe();
-        }
+      return {
+        *slices(ctx: Context) {
+          try {
+            return yield* operation(ctx, input, work);
+          } finally {
+            wipe();
+          }
+        },
       };
     },
+  };
+}
+
+/** The same for an operation that is never long. */
+function worked<Id extends EndpointId>(
+  operation: (ctx: Context, input: InputOf<Id>, work: KeyWork) => Made<Id>,
+  takesLong: (input: InputOf<Id>, type: KeyType | undefined) => boolean,
+) {
+  const inOneGo = function* (ctx: Context, input: InputOf<Id>, work: KeyWork): Slices<Made<Id>> {
+    yield;
+    return operation(ctx, input, work);
+  };
+  return {
+    ...rehearsed<Id>(inOneGo, takesLong),
+    inPlace: (ctx: Context, input: InputOf<Id>) => operation(ctx, input, inPlace(ctx.world)),
   };
 }
 
@@ -99,6 +117,40 @@ function working<Id extends (typeof keyOperationEndpoints)[number]['id']>(
       operation(ctx, { ...(body as object), ...(params as object) } as { key: string } & Body<Id>, work),
     ({ body }, type) => type !== undefined && isLongWork(type, kind, body as object),
   );
+}
+
+/** A route of work with the key in the path that takes `items`, which are in slices if there are many. */
+function batched<Id extends BatchId>(
+  kind: WorkKind,
+  operation: (ctx: Context, input: { key: string } & Body<Id>, work: KeyWork) => Slices<Made<Id>>,
+) {
+  const run = (ctx: Context, { params, body }: InputOf<Id>, work: KeyWork) =>
+    // Cast: every operation has the key in its path, and a body.
+    operation(ctx, { ...(body as object), ...(params as object) } as { key: string } & Body<Id>, work);
+  const itemsOf = ({ body }: InputOf<Id>): readonly KeyItem[] =>
+    // Cast: the body of each of them, of which `items` may be absent.
+    (body as { readonly items?: readonly KeyItem[] }).items ?? [];
+  return {
+    ...rehearsed<Id>(run, ({ body }, type) => type !== undefined && isLongWork(type, kind, body as object)),
+    inPlace: (ctx: Context, input: InputOf<Id>) => atOnce(run(ctx, input, inPlace(ctx.world))),
+    inSlices: {
+      isNeeded: (input: InputOf<Id>) => needsSlices(itemsOf(input)),
+      slices: (ctx: Context, input: InputOf<Id>) => run(ctx, input, inPlace(ctx.world)),
+    },
+  };
+}
+
+type BatchId = Extract<
+  (typeof keyOperationEndpoints)[number],
+  { readonly body: { readonly shape: { readonly items: unknown } } }
+>['id'];
+
+/** Runs all slices in one go. */
+function atOnce<R>(slices: Slices<R>): R {
+  for (;;) {
+    const { done, value } = slices.next();
+    if (done) return value;
+  }
 }
 
 const isRsaType = (type: unknown): boolean => typeof type === 'string' && type.startsWith('rsa-');
@@ -140,14 +192,14 @@ export const managedKeyRoutes: RoutesOf<
     (ctx, { params, body }, work) => exportManagedKey(ctx, { ...body, ...params }, work),
     ({ body }) => body.plaintext !== true,
   ),
-  encryptWithKey: working<'encryptWithKey'>('encrypt', encryptWithKey),
-  decryptWithKey: working<'decryptWithKey'>('make', decryptWithKey),
-  rewrapWithKey: working<'rewrapWithKey'>('make', rewrapWithKey),
+  encryptWithKey: batched<'encryptWithKey'>('encrypt', encryptWithKey),
+  decryptWithKey: batched<'decryptWithKey'>('make', decryptWithKey),
+  rewrapWithKey: batched<'rewrapWithKey'>('make', rewrapWithKey),
   generateDataKey: working<'generateDataKey'>('encrypt', generateDataKey),
   generateWrappedDataKey: working<'generateWrappedDataKey'>('encrypt', generateWrappedDataKey),
-  signWithKey: working<'signWithKey'>('make', signWithKey),
-  verifyWithKey: working<'verifyWithKey'>('read', verifyWithKey),
-  macWithKey: working<'macWithKey'>('make', macWithKey),
+  signWithKey: batched<'signWithKey'>('make', signWithKey),
+  verifyWithKey: batched<'verifyWithKey'>('read', verifyWithKey),
+  macWithKey: batched<'macWithKey'>('make', macWithKey),
   wrapWithKey: working<'wrapWithKey'>('make', wrapWithKey),
   unwrapWithKey: working<'unwrapWithKey'>('make', unwrapWithKey),
   deriveWithKey: working<'deriveWithKey'>('make', deriveWithKey),
