@@ -405,7 +405,7 @@ export const managedKeyEndpoints = [
         .boolean()
         .exactOptional()
         .meta({
-          description: '`true`: all that decrypt and whose keys are here, the newest 1,000',
+          description: '`true`: all that decrypt and whose keys are here, the newest 1,000, and at most 4 MiB',
           examples: [false],
         }),
       publicKey: text.exactOptional().meta({

@@ -171,7 +171,10 @@ export function shown({ tx, world }: Pick<Context, 'tx' | 'world'>, key: Managed
   return { ...keyAnswer(tx, key, world.now()), versions };
 }
 
-export function shownVersion(type: KeyType, version: KeyVersion): NonNullable<KeyAnswer['versions']>[number] {
+export function shownVersion(
+  type: KeyType,
+  version: Omit<KeyVersion, 'sealed'>,
+): NonNullable<KeyAnswer['versions']>[number] {
   const publicKey = publicKeyOfVersion(type, version);
   return {
     version: version.version,
@@ -382,7 +385,7 @@ export function keyRef({ id, name }: ManagedKey): ResourceRef {
   return { type: 'managed-key', id, name };
 }
 
-export function versionRef({ id }: KeyVersion): ResourceRef {
+export function versionRef({ id }: Pick<KeyVersion, 'id'>): ResourceRef {
   return { type: 'key', id };
 }
 

@@ -187,6 +187,7 @@ export const managedKeyNotes: Readonly<Record<(typeof managedKeyEndpoints)[numbe
   exportManagedKey: {
     description: [
       'Returns a version of an `exportable` key, or with `allVersions` all that decrypt: wrapped to your RSA key `publicKey` or to the managed key `toKey`, or, with `plaintext` `true`, in clear. The activity log says which. `toKey` takes the flag to read that key too.',
+      '`allVersions` answers up to 4 MiB of keys, which only long secrets exceed: export their versions one by one.',
       'What is `wrapped` is an AES-256 key encrypted with RSA-OAEP, then the key wrapped under it with AES-KWP.',
     ],
     params: named('portable'),

@@ -79,7 +79,21 @@ function rehearsed<Id extends EndpointId>(
   };
 }
 
-/** The same for an operation that is never long. */
+/** The same for an operation that may be too long for one turn of the event loop. */
+function sliced<Id extends EndpointId>(
+  operation: (ctx: Context, input: InputOf<Id>, work: KeyWork) => Slices<Made<Id>>,
+  takesLong: (input: InputOf<Id>, type: KeyType | undefined) => boolean,
+  isNeeded: (input: InputOf<Id>) => boolean,
+) {
+  const slices = (ctx: Context, input: InputOf<Id>) => operation(ctx, input, inPlace(ctx.world));
+  return {
+    ...rehearsed<Id>(operation, takesLong),
+    inPlace: (ctx: Context, input: InputOf<Id>) => atOnce(slices(ctx, input)),
+    inSlices: { isNeeded, slices },
+  };
+}
+
+/** The same for one that never is. */
 function worked<Id extends EndpointId>(
   operation: (ctx: Context, input: InputOf<Id>, work: KeyWork) => Made<Id>,
   takesLong: (input: InputOf<Id>, type: KeyType | undefined) => boolean,
@@ -130,14 +144,11 @@ function batched<Id extends BatchId>(
   const itemsOf = ({ body }: InputOf<Id>): readonly KeyItem[] =>
     // Cast: the body of each of them, of which `items` may be absent.
     (body as { readonly items?: readonly KeyItem[] }).items ?? [];
-  return {
-    ...rehearsed<Id>(run, ({ body }, type) => type !== undefined && isLongWork(type, kind, body as object)),
-    inPlace: (ctx: Context, input: InputOf<Id>) => atOnce(run(ctx, input, inPlace(ctx.world))),
-    inSlices: {
-      isNeeded: (input: InputOf<Id>) => needsSlices(itemsOf(input)),
-      slices: (ctx: Context, input: InputOf<Id>) => run(ctx, input, inPlace(ctx.world)),
-    },
-  };
+  return sliced<Id>(
+    run,
+    ({ body }, type) => type !== undefined && isLongWork(type, kind, body as object),
+    (input) => needsSlices(itemsOf(input)),
+  );
 }
 
 type BatchId = Extract<
@@ -188,9 +199,10 @@ export const managedKeyRoutes: RoutesOf<
     (ctx, { params, body }, work) => importManagedKey(ctx, { ...body, ...params }, work),
     ({ body }, type) => body.wrapped !== undefined || isRsaType(type ?? body.type),
   ),
-  exportManagedKey: worked<'exportManagedKey'>(
+  exportManagedKey: sliced<'exportManagedKey'>(
     (ctx, { params, body }, work) => exportManagedKey(ctx, { ...body, ...params }, work),
     ({ body }) => body.plaintext !== true,
+    ({ body }) => body.allVersions === true,
   ),
   encryptWithKey: batched<'encryptWithKey'>('encrypt', encryptWithKey),
   decryptWithKey: batched<'decryptWithKey'>('make', decryptWithKey),
