@@ -142,6 +142,8 @@ export function checkedTags(tags: JsonObject): JsonObject {
 
 interface KeysInput {
   readonly deleted: boolean;
+  /** Whether keys of the type `secret` are among them. */
+  readonly secrets: boolean;
   readonly page: PageRequest;
   /** The part of a key that is written. Default: all of it. */
   readonly item?: ((key: KeyAnswer) => unknown) | undefined;
@@ -150,11 +152,14 @@ interface KeysInput {
 /** Oldest first. */
 export function listManagedKeys(
   { store, world }: Reader,
-  { deleted, page, item }: KeysInput,
+  { deleted, secrets, page, item }: KeysInput,
 ): Promise<WrittenPage<KeyAnswer>> {
   const now = world.now();
-  const read = (tables: Tables, part: PageRequest) =>
-    tables.managedKeys.list(part, deleted ? now : undefined, (key) => keyAnswer(tables, key, now));
+  const read = (tables: Tables, part: PageRequest) => {
+    const answer = (key: ManagedKey) => (secrets || key.type !== 'secret' ? [keyAnswer(tables, key, now)] : []);
+    const { items, ...rest } = tables.managedKeys.list(part, deleted ? now : undefined, answer);
+    return { items: items.flat(), ...rest };
+  };
   return readInParts(looksAt(store), page, read, item);
 }
 

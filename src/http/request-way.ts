@@ -121,7 +121,8 @@ export class EndpointWay {
     const raw = call
       ? { params: call.params, query: call.query, body: undefined }
       : rawInput(this.#endpoint, request, params);
-    return { request, open, handle, credential, cookie, codec: call?.codec, dialect: call?.dialect, raw };
+    const { codec, dialect, isHidden } = call ?? {};
+    return { request, open, handle, credential, cookie, codec, dialect, isHidden, raw };
   }
 
   /** One function, since each further `await` costs a hundredth of an encrypt. */
@@ -327,6 +328,7 @@ export class EndpointWay {
     const { problem } = input;
     if (problem) return refused(problem, this.#endpoint.silent400);
     try {
+      needShown(input, ctx);
       if (!operation) throw changedMeanwhile;
       return ctx.tx.savepoint(() => this.#encode(input, ctx, operation(ctx, input)));
     } catch (error) {
@@ -348,6 +350,7 @@ export class EndpointWay {
     const { problem } = input;
     if (problem) return refused(problem, this.#endpoint.silent400);
     try {
+      needShown(input, ctx);
       return yield* ctx.tx.savepointInSlices(function* () {
         return encodeAnswer(input, ctx, yield* slices(ctx, input));
       });
@@ -399,6 +402,11 @@ export class EndpointWay {
     const gone = served.outcome.status === 503 ? goneMeanwhile(open, request, handle) : undefined;
     return gone ? { ...served, outcome: refused(gone) } : served;
   }
+}
+
+/** Throws `not-found` for what the surface does not show. */
+function needShown({ known }: EndpointInput, { tx }: OperationContext): void {
+  if (known.isHidden?.(tx)) throw new KmsError('not-found', 'there is no such thing in this dialect');
 }
 
 /** Records a poll as one, if it is due; returns the statuses of the records that any other request gets. */

@@ -51,7 +51,7 @@ export const managedKeyNotes: Readonly<Record<(typeof managedKeyEndpoints)[numbe
   },
   listManagedKeys: {
     description: [
-      'Lists the managed keys, without their versions and without deleted ones. With `deleted=true` it lists only those that were deleted and can still be restored.',
+      'Lists the managed keys, without their versions and without deleted ones. With `deleted=true` it lists only those that were deleted and can still be restored. With `secrets=false` it leaves out those of the type `secret`, which may be many.',
     ],
   },
   getWrappingKey: {

@@ -174,7 +174,12 @@ export const managedKeyRoutes: RoutesOf<
     ({ body }) => isRsaType(body.type),
   ),
   listManagedKeys: listed((reader, { query, page, item }) =>
-    listManagedKeys(reader, { deleted: query.deleted === 'true', page, item }),
+    listManagedKeys(reader, {
+      deleted: query.deleted === 'true',
+      secrets: query.secrets !== 'false',
+      page,
+      item,
+    }),
   ),
   getWrappingKey: worked<'getWrappingKey'>(
     (ctx, _input, work) => getWrappingKey(ctx, {}, work),
