@@ -78,7 +78,7 @@ type ContextOf<E> = IsPublic<E, PublicContext, Context> & AfterCommit;
 export type Operation<E> = (ctx: ContextOf<E>, input: Input<E>) => Result<E>;
 
 /** An operation too long for one turn of the event loop. */
-export interface Sliced<E> {
+interface Sliced<E> {
   slices(ctx: ContextOf<E>, input: Input<E>): Slices<Result<E>>;
 }
 

@@ -34,6 +34,6 @@ export interface EndpointCall {
   readonly codec: Codec;
   /** Name of the surface's dialect. */
   readonly dialect: string;
-  /** Whether the surface has no such thing as the path names, though the appliance has it: it is answered as missing. */
+  /** Whether the surface shows nothing of what the path names: it is answered as missing. */
   isHidden?(tables: Tables): boolean;
 }

@@ -57,7 +57,7 @@ export function managedKeyUseTable(sql: Sql) {
     )?.seq;
   }
 
-  /** Makes room for another row of the key, if it needs any. The latest use of the key stays, whoever made it. */
+  /** Drops rows if another one of the key needs room. Its latest use stays, even if the caller is deleted. */
   function makeRoom(keyId: string): void {
     const last = 'SELECT seq FROM managed_key_uses WHERE key_id = ? LIMIT 1 OFFSET ?';
     if (!sql.get<{ seq: number }>(last, keyId, mostOfKey - 1)) return;
