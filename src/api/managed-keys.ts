@@ -22,6 +22,7 @@ import {
   textList,
   thingList,
   timestamp,
+  trueParam,
 } from './values.ts';
 
 const tag = 'Managed keys';
@@ -227,7 +228,9 @@ export const managedKeyEndpoints = [
     tag,
     summary: 'List managed keys, oldest first',
     access: { kind: 'flag', action: 'key.list' },
-    query: ringListQuery,
+    query: ringListQuery.extend({
+      secrets: trueParam.exactOptional().meta({ description: '`false`: without those of the type `secret`' }),
+    }),
     answer: pageOf(managedKey),
     paginated: true,
   }),
@@ -405,7 +408,7 @@ export const managedKeyEndpoints = [
         .boolean()
         .exactOptional()
         .meta({
-          description: '`true`: all that decrypt and whose keys are here, the newest 1,000',
+          description: '`true`: all that decrypt and whose keys are here, the newest 1,000, and at most 4 MiB',
           examples: [false],
         }),
       publicKey: text.exactOptional().meta({

@@ -35,7 +35,7 @@ export const clientPaths = {
   rotateAsymKeyring: ['POST', '/asym/rotate'],
 
   createManagedKey: ['POST', '/managed-keys'],
-  listManagedKeys: ['GET', '/managed-keys', 'deleted', 'cursor', 'limit'],
+  listManagedKeys: ['GET', '/managed-keys', 'deleted', 'secrets', 'cursor', 'limit'],
   getWrappingKey: ['GET', '/managed-keys/wrapping-key'],
   generateRandom: ['POST', '/managed-keys/random'],
   hashMessage: ['POST', '/managed-keys/hash'],

@@ -23,6 +23,7 @@ import { age, agePlugin, kubernetes, plugged, tofu } from './grammar/other-softw
 import { profile } from './grammar/profile.ts';
 import { proof, workload } from './grammar/proof.ts';
 import { sealing } from './grammar/seal.ts';
+import { secret } from './grammar/secret.ts';
 import { tang } from './grammar/tang.ts';
 import { tenant } from './grammar/tenant.ts';
 import { tls } from './grammar/tls.ts';
@@ -76,6 +77,9 @@ function addCommands(kms: GrammarCommand): void {
   keys.add(key, () => import('./commands/key.ts'));
   keys.group('alias', 'further names of managed keys').add(keyAlias, () => import('./commands/key-alias.ts'));
   keys.add(keyTransfer, () => import('./commands/key-transfer.ts')).add(keyUse, () => import('./commands/key-use.ts'));
+  kms
+    .group('secret', 'secrets: JSON objects in versions, for software that asks for its keys by a path')
+    .add(secret, () => import('./commands/secret.ts'));
   kms.group('import', 'keys of other systems, taken over').add(importing, () => import('./commands/import-vault.ts'));
   kms
     .group('tang', 'key pairs by which machines unlock their disks on the network, with clevis')

@@ -42,6 +42,8 @@ export function optionMeant(command: Grammar, typed: string): string | undefined
 /** Commands under names that they had before, or have in other programs. */
 const commandWords: Readonly<Record<string, string>> = {
   transit: 'key',
+  kv: 'secret',
+  secrets: 'secret',
   start: 'serve',
   server: 'serve',
   login: 'profile',

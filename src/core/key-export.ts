@@ -8,7 +8,8 @@ import type { OaepHash } from '../crypto/primitives.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import { useProblem } from '../model/key-states.ts';
 import type { KeyType } from '../model/key-types.ts';
-import type { KeyVersion } from '../store/tables/managed-key-versions.ts';
+import type { Slices } from '../store/sql.ts';
+import type { KeyVersion, ListedVersion } from '../store/tables/managed-key-versions.ts';
 import type { ManagedKey } from '../store/tables/managed-keys.ts';
 import { authorize } from './authorization.ts';
 import type { Context } from './context.ts';
@@ -20,16 +21,21 @@ import { inPlace, type KeyWork } from './key-work.ts';
 import { lookUpManagedKey } from './managed-key-names.ts';
 import { findManagedKey, keyRef, type NamedKey, stateOf, versionRef } from './managed-keys.ts';
 
-/** Versions exported at once. */
+/** Versions exported at once, and bytes of their keys: enough for all versions but of a long secret. */
 const mostExported = 1000;
+const mostExportedBytes = 4 * 1024 * 1024;
+
+/** Bytes of keys exported in one slice; each version counts for more than it has. */
+const sliceBytes = 32 * 1024;
+const versionBytes = 2048;
 
 type ExportInput = NamedKey & Body<'exportManagedKey'>;
 
-export function exportManagedKey(
+export function* exportManagedKey(
   ctx: Context,
   input: ExportInput,
   work: KeyWork = inPlace(ctx.world),
-): Answer<'exportManagedKey'> {
+): Slices<Answer<'exportManagedKey'>> {
   const { plaintext = false, hash = 'sha2-256', allVersions = false, wrapping } = input;
   const key = findManagedKey(ctx.tx, input.key);
   const { type, name } = key;
@@ -40,16 +46,23 @@ export function exportManagedKey(
   }
   const format = formatOf(type, input.format);
   const exported = chosenVersions(ctx, key, input);
-  const versions = exported.map((stored) => {
-    const bytes = bytesOf(ctx, type, stored, format);
+  const versions = [];
+  let left = sliceBytes;
+  for (const { version } of exported) {
+    if (left < 0) {
+      yield;
+      left = sliceBytes;
+    }
+    const bytes = bytesOf(ctx, type, versionOf(ctx, key, version), format);
+    left -= versionBytes + bytes.length;
     try {
-      countUse(ctx, key, stored.version, 'export');
+      countUse(ctx, key, version, 'export');
       const out = target ? wrappedTo(target, { hash, wrapping }, bytes, work) : { plaintext: toBase64(bytes) };
-      return { version: stored.version, ...out };
+      versions.push({ version, ...out });
     } finally {
       bytes.fill(0);
     }
-  });
+  }
   const [newest] = versions;
   if (!newest) throw new KmsError('conflict', 'the key has no version that can be exported');
   ctx.note({
@@ -71,19 +84,23 @@ function formatOf(type: KeyType, wanted: 'raw' | 'der' | undefined): 'raw' | 'de
   return wanted ?? 'der';
 }
 
+type Chosen = Pick<KeyVersion, 'id' | 'version' | 'state'>;
+
 /** The version to export, or all whose keys are here, the newest first. None may be older than those that decrypt. */
-function chosenVersions(ctx: Context, key: ManagedKey, input: ExportInput): readonly KeyVersion[] {
+function chosenVersions(ctx: Context, key: ManagedKey, input: ExportInput): readonly Chosen[] {
   const { version = 0, allVersions = false } = input;
   const { latestVersion, minDecryptVersion } = key;
   const state = stateOf(ctx, key);
-  const problemOf = (stored: KeyVersion) => useProblem('export', { key: state, version: stored.state });
+  const problemOf = (stored: Chosen) => useProblem('export', { key: state, version: stored.state });
   if (allVersions) {
     if (version !== 0) throw invalidField('version', 'expected none with allVersions');
     const problem = useProblem('export', { key: state });
     if (problem !== undefined) throw new KmsError('conflict', problem);
     const oldest = Math.max(minDecryptVersion, latestVersion - mostExported + 1);
     const some = ctx.tx.keyVersions.between(key.id, latestVersion, oldest);
-    return some.filter((stored) => stored.sealed !== '' && problemOf(stored) === undefined);
+    const chosen = some.filter((stored) => stored.sealedLength > 0 && problemOf(stored) === undefined);
+    needFew(chosen);
+    return chosen;
   }
   const number = version === 0 ? latestVersion : version;
   if (number < minDecryptVersion) {
@@ -93,6 +110,17 @@ function chosenVersions(ctx: Context, key: ManagedKey, input: ExportInput): read
   const problem = problemOf(stored);
   if (problem !== undefined) throw new KmsError('conflict', problem);
   return [stored];
+}
+
+/** Throws `conflict` if the keys are too long to be exported at once. */
+function needFew(versions: readonly ListedVersion[]): void {
+  // Base64 takes four characters for three bytes.
+  const bytes = versions.reduce((sum, { sealedLength }) => sum + (sealedLength / 4) * 3, 0);
+  if (bytes <= mostExportedBytes) return;
+  throw new KmsError(
+    'conflict',
+    `the ${versions.length} versions of the key are more than the ${mostExportedBytes / 1024 / 1024} MiB that are exported at once: name a \`version\``,
+  );
 }
 
 /** A copy, which the caller may overwrite. */

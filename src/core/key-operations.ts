@@ -3,20 +3,13 @@
 import type { Answer, Body } from '../api/endpoints.ts';
 import type { KeyItem, KeyResult } from '../api/key-operations.ts';
 import { toBase64 } from '../crypto/bytes.ts';
-import type { CipherType } from '../crypto/managed/ciphers.ts';
-import {
-  derivedKey,
-  openMessage,
-  openVaultMessage,
-  prefixed,
-  readBase64,
-  sealMessage,
-  vaultDerivedKey,
-} from '../crypto/managed/messages.ts';
+import { type CipherType, cipherIn } from '../crypto/managed/ciphers.ts';
+import { prefixed, readBase64 } from '../crypto/managed/messages.ts';
 import type { OaepHash } from '../crypto/primitives.ts';
 import { KmsError } from '../errors.ts';
 import type { ActivityDetails } from '../model/activity-details.ts';
 import type { KeyType } from '../model/key-types.ts';
+import type { Slices } from '../store/sql.ts';
 import type { Context } from './context.ts';
 import { KeyInUse, refusal } from './key-in-use.ts';
 import { isRsa } from './key-versions.ts';
@@ -27,39 +20,39 @@ const none = new Uint8Array(0);
 
 type Encrypted = Body<'encryptWithKey'>;
 
-export function encryptWithKey(
+export function* encryptWithKey(
   ctx: Context,
   { items, hash, ...ref }: NamedKey & Encrypted,
   work: KeyWork = inPlace(ctx.world),
-): Answer<'encryptWithKey'> {
+): Slices<Answer<'encryptWithKey'>> {
   const use = new KeyInUse(ctx, ref, 'encrypt', work);
-  return each(ctx, items, (item) => {
+  return yield* each(ctx, items, (item) => {
     if (item.plaintext === undefined) throw refusal('missing plaintext to encrypt');
     const made = seal(use, bytesOf(item.plaintext), item, hash);
     return { made, deed: versionDeed(made.keyVersion) };
   });
 }
 
-export function decryptWithKey(
+export function* decryptWithKey(
   ctx: Context,
   { items, hash, ...ref }: NamedKey & Body<'decryptWithKey'>,
   work: KeyWork = inPlace(ctx.world),
-): Answer<'decryptWithKey'> {
+): Slices<Answer<'decryptWithKey'>> {
   const use = new KeyInUse(ctx, ref, 'decrypt', work);
-  return each(ctx, items, (item) => {
+  return yield* each(ctx, items, (item) => {
     const { plaintext, version, warning } = open(use, item, hash);
     return { made: { plaintext: toBase64(plaintext), ...warning }, deed: versionDeed(version) };
   });
 }
 
-export function rewrapWithKey(
+export function* rewrapWithKey(
   ctx: Context,
   { items, hash, ...ref }: NamedKey & Body<'rewrapWithKey'>,
   work: KeyWork = inPlace(ctx.world),
-): Answer<'rewrapWithKey'> {
+): Slices<Answer<'rewrapWithKey'>> {
   const opens = new KeyInUse(ctx, ref, 'decrypt', work, 'rewrap');
   const seals = new KeyInUse(ctx, ref, 'encrypt', work, 'rewrap');
-  return each(ctx, items, (item) => {
+  return yield* each(ctx, items, (item) => {
     const { plaintext, version } = open(opens, item, hash);
     try {
       const made = seal(seals, plaintext, item, hash);
@@ -122,10 +115,9 @@ function seal(use: KeyInUse, plaintext: Uint8Array, item: KeyItem, hash: OaepHas
     const bytes = use.work.run('oaepEncrypt', { type, publicKey, hash: hash ?? 'sha2-256', bytes: plaintext });
     return { ciphertext: prefixed(version, bytes), keyVersion: version };
   }
-  const cipher = cipherOf(type);
-  const bytes = withKey(use.opened(stored), context && ((key) => derivedKey(cipher, key, context)), (key) =>
-    sealMessage(cipher, key, stored, plaintext, associated, use.ctx.world.random),
-  );
+  const key = use.opened(stored);
+  const message = { type: cipherOf(type), key, place: stored, bytes: plaintext, associated, context };
+  const bytes = use.work.run('seal', message);
   return { ciphertext: prefixed(version, bytes), keyVersion: version };
 }
 
@@ -157,15 +149,9 @@ function open(use: KeyInUse, item: KeyItem, hash: OaepHash | undefined): Opened 
   if (bytes.length < 12) throw refusal('invalid ciphertext length');
   const cipher = cipherOf(type);
   const key = use.opened(stored);
-  const plaintext =
-    withKey(key, context && ((whole) => derivedKey(cipher, whole, context)), (derived) =>
-      openMessage(cipher, derived, stored, bytes, associated),
-    ) ??
-    (use.key.vaultFormat && stored.origin === 'imported'
-      ? withKey(key, context && ((whole) => vaultDerivedKey(cipher, whole, context)), (derived) =>
-          openVaultMessage(cipher, derived, bytes, associated),
-        )
-      : undefined);
+  const isVaultToo = use.key.vaultFormat && stored.origin === 'imported';
+  const message = { type: cipher, key, place: stored, sealed: bytes, associated, context, isVaultToo };
+  const plaintext = use.work.run('open', message);
   if (!plaintext) throw refusal(`${authenticators[cipher]}: message authentication failed`);
   return { plaintext, version, warning };
 }
@@ -175,7 +161,8 @@ function noAssociated(type: KeyType): string {
 }
 
 function cipherOf(type: KeyType): CipherType {
-  if (type === 'aes128-gcm' || type === 'aes256-gcm' || type === 'chacha20-poly1305') return type;
+  const cipher = cipherIn(type);
+  if (cipher) return cipher;
   throw new KmsError('internal', 'expected a key that encrypts');
 }
 
@@ -200,32 +187,46 @@ function contextOf(use: KeyInUse, { context = '' }: KeyItem): Uint8Array | undef
   );
 }
 
-function withKey<R>(
-  key: Uint8Array,
-  derive: ((key: Uint8Array) => Uint8Array) | undefined,
-  use: (key: Uint8Array) => R,
-): R {
-  if (!derive) return use(key);
-  const derived = derive(key);
-  try {
-    return use(derived);
-  } finally {
-    derived.fill(0);
-  }
-}
-
 /** Result of an item, and what to record of it. */
 interface Done {
   readonly made: KeyResult;
   readonly deed: ActivityDetails;
 }
 
+/** Weight of the items of one slice: some 2 ms of noble's AES. */
+const sliceWeight = 32_768;
+
+/** An item costs as much as this many characters, whatever is in it. */
+const itemWeight = 600;
+
+function weightOf({ plaintext = '', ciphertext = '', input = '' }: KeyItem): number {
+  return itemWeight + plaintext.length + ciphertext.length + input.length;
+}
+
+/** Whether work on the items is too long for one turn of the event loop. */
+export function needsSlices(items: readonly KeyItem[]): boolean {
+  return items.length > 1 && items.reduce((sum, item) => sum + weightOf(item), 0) > sliceWeight;
+}
+
 /**
  * Runs `work` on each item and returns the results in order; each is recorded with the status that it would have alone.
  */
-export function each(ctx: Context, items: readonly KeyItem[], work: (item: KeyItem) => Done): { items: KeyResult[] } {
+export function* each(
+  ctx: Context,
+  items: readonly KeyItem[],
+  work: (item: KeyItem) => Done,
+): Slices<{ items: KeyResult[] }> {
   if (items.length === 0) throw refusal('missing batch input to process');
-  const made = items.map((item) => orProblem(item, work));
+  const made: Done[] = [];
+  let weight = 0;
+  for (const item of items) {
+    weight += weightOf(item);
+    if (made.length > 0 && weight > sliceWeight) {
+      yield;
+      weight = weightOf(item);
+    }
+    made.push(orProblem(item, work));
+  }
   ctx.did(
     made.map(({ made: { error } }) => (error === undefined ? 200 : 400)),
     made.map(({ deed }) => deed),

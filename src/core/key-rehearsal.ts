@@ -1,9 +1,12 @@
 // The rehearsal of an operation with costly work: it runs in a transaction that is undone, and what it asks for is done
 // on another thread, until nothing is left to do. Then it runs for good, and finds the results.
 
+import type { KeyItem } from '../api/key-operations.ts';
+import { cipherIn, isFast } from '../crypto/managed/ciphers.ts';
 import type { Ordered, WorkResult } from '../crypto/managed/key-work.ts';
 import type { KeyType } from '../model/key-types.ts';
 import type { Transaction } from '../store/port.ts';
+import type { Slices } from '../store/sql.ts';
 import type { Context } from './context.ts';
 import { type Done, isUnfinished, type KeyWork, preparedWork, rehearsedWork, wipeDone } from './key-work.ts';
 
@@ -23,8 +26,8 @@ type Actors = Pick<Context, 'caller' | 'tenant' | 'world' | 'address' | 'dialect
 interface Rehearsal {
   readonly actors: Actors;
   readonly worker: KeyWorker;
-  transaction(work: (tx: Transaction) => never): Promise<never>;
-  readonly operation: (ctx: Context, work: KeyWork) => unknown;
+  transactionInSlices(work: (tx: Transaction) => Slices<never>): Promise<never>;
+  readonly operation: (ctx: Context, work: KeyWork) => Slices<unknown>;
 }
 
 /** Passes that find new work: a key to make, then one to work with. */
@@ -51,14 +54,14 @@ export async function rehearse(rehearsal: Rehearsal): Promise<Rehearsed> {
   return { work: preparedWork(done, rehearsal.actors.world), wipe };
 }
 
-async function doAll({ actors, worker, transaction, operation }: Rehearsal, done: Done[]): Promise<void> {
+async function doAll({ actors, worker, transactionInSlices, operation }: Rehearsal, done: Done[]): Promise<void> {
   const { tenant, caller } = actors;
   for (let pass = 0; pass < mostPasses; pass++) {
     const orders: Ordered[] = [];
-    await transaction((tx) => {
+    await transactionInSlices(function* (tx) {
       const ctx: Context = { ...actors, tx, note() {}, handsOut() {}, did() {} };
       try {
-        operation(ctx, rehearsedWork(done, orders));
+        yield* operation(ctx, rehearsedWork(done, orders));
       } catch (error) {
         // The operation fails again when it runs for good, perhaps for want of what is ordered.
         if (orders.length > 0 && !isUnfinished(error)) throw new Undone();
@@ -105,8 +108,15 @@ const shortWork = 2000;
 /** Microseconds that AES-KWP takes for each character of base64. */
 const wrapCost = 0.7;
 
+/** Characters of base64 that noble encrypts or decrypts in some milliseconds. A batch of shorter ones is in slices. */
+const longestInPlace = 128 * 1024;
+
+function isLongMessage({ plaintext = '', ciphertext = '' }: KeyItem): boolean {
+  return Math.max(plaintext.length, ciphertext.length) > longestInPlace;
+}
+
 interface Asked {
-  readonly items?: readonly unknown[] | undefined;
+  readonly items?: readonly KeyItem[] | undefined;
   readonly prehashed?: boolean | undefined;
   /** Base64 to wrap or unwrap. */
   readonly plaintext?: string | undefined;
@@ -126,6 +136,8 @@ export function isLongWork(
   { items, prehashed, plaintext = '', wrapped = '' }: Asked,
 ): boolean {
   if (type.startsWith('rsa-') && kind !== 'read') return true;
+  const cipher = cipherIn(type);
+  if (cipher && items && !isFast(cipher)) return items.some(isLongMessage);
   const { make, read, prehashed: other }: Cost = costs[type] ?? { make: 0, read: 0 };
   const each = prehashed && other !== undefined ? other : kind === 'make' ? make : read;
   return each * (items?.length ?? 1) + wrapCost * (plaintext.length + wrapped.length) > shortWork;

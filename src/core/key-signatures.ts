@@ -12,6 +12,7 @@ import { isPem } from '../crypto/pem.ts';
 import type { HashName } from '../crypto/primitives.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import { type KeyType, keyTypeFacts } from '../model/key-types.ts';
+import type { Slices } from '../store/sql.ts';
 import type { KeyVersion } from '../store/tables/managed-key-versions.ts';
 import type { Context } from './context.ts';
 import { KeyInUse, refusal } from './key-in-use.ts';
@@ -22,11 +23,11 @@ import type { NamedKey } from './managed-keys.ts';
 
 type Scheme = Omit<Body<'signWithKey'>, 'input' | 'items' | 'keyVersion'>;
 
-export function signWithKey(
+export function* signWithKey(
   ctx: Context,
   { key: ref, input, items, keyVersion = 0, ...scheme }: NamedKey & Body<'signWithKey'>,
   work: KeyWork = inPlace(ctx.world),
-): Answer<'signWithKey'> {
+): Slices<Answer<'signWithKey'>> {
   const use = new KeyInUse(ctx, { key: ref }, 'sign', work);
   const type = signingType(use.type, 'signing');
   const options = optionsOf(type, scheme);
@@ -40,14 +41,14 @@ export function signWithKey(
     });
     return { signature: prefixed(stored.version, made), keyVersion: stored.version };
   };
-  return oneOrEach(ctx, { input, items }, sign, 'missing input');
+  return yield* oneOrEach(ctx, { input, items }, sign, 'missing input');
 }
 
-export function verifyWithKey(
+export function* verifyWithKey(
   ctx: Context,
   { key: ref, input, signature, mac, items, ...scheme }: NamedKey & Body<'verifyWithKey'>,
   work: KeyWork = inPlace(ctx.world),
-): Answer<'verifyWithKey'> {
+): Slices<Answer<'verifyWithKey'>> {
   const use = new KeyInUse(ctx, { key: ref }, 'verify', work);
   const verify = (item: KeyItem) => {
     const stored = use.key;
@@ -63,7 +64,7 @@ export function verifyWithKey(
       : verifies(use, made, item, bytes, scheme);
     return { valid, ...use.warning(made), keyVersion: version };
   };
-  const answer = oneOrEach(ctx, { input, items, signature, mac }, verify, 'missing input');
+  const answer = yield* oneOrEach(ctx, { input, items, signature, mac }, verify, 'missing input');
   if ('items' in answer) return answer;
   const { valid, warning } = answer;
   return { valid, ...(warning !== undefined && { warning }) };
@@ -86,11 +87,11 @@ function verifies(
   });
 }
 
-export function macWithKey(
+export function* macWithKey(
   ctx: Context,
   { key: ref, input, items, keyVersion = 0, hash }: NamedKey & Body<'macWithKey'>,
   work: KeyWork = inPlace(ctx.world),
-): Answer<'macWithKey'> {
+): Slices<Answer<'macWithKey'>> {
   const use = new KeyInUse(ctx, { key: ref }, 'mac', work);
   const name = macHash(use.type, hash);
   const make = (item: KeyItem) => {
@@ -98,7 +99,7 @@ export function macWithKey(
     const made = hmac(name, macKey(use, stored), inputBytes(item.input ?? ''));
     return { mac: prefixed(stored.version, made), keyVersion: stored.version };
   };
-  return oneOrEach(ctx, { input, items }, make, 'missing input for HMAC');
+  return yield* oneOrEach(ctx, { input, items }, make, 'missing input for HMAC');
 }
 
 function macKey(use: KeyInUse, stored: KeyVersion): Uint8Array {
@@ -149,18 +150,18 @@ interface Made {
 }
 
 /** Does one thing, recorded as the request, or each of the items. `missing` is said of an item without input. */
-function oneOrEach<M extends Made>(
+function* oneOrEach<M extends Made>(
   ctx: Context,
   { items, ...one }: { readonly items?: readonly KeyItem[] | undefined } & KeyItem,
   work: (item: KeyItem) => M,
   missing: string,
-): M | { items: M[] } {
+): Slices<M | { items: M[] }> {
   if (items === undefined) {
     const made = work(one);
     ctx.note(versionDeed(made.keyVersion));
     return made;
   }
-  const answer = each(ctx, items, (item) => {
+  const answer = yield* each(ctx, items, (item) => {
     if (item.input === undefined) throw refusal(missing);
     const made = work(item);
     return { made, deed: versionDeed(made.keyVersion) };

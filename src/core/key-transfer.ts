@@ -8,6 +8,7 @@ import { isPem } from '../crypto/pem.ts';
 import type { OaepHash } from '../crypto/primitives.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import { type KeyType, keyTypeFacts } from '../model/key-types.ts';
+import type { Tables } from '../store/port.ts';
 import type { ManagedKey } from '../store/tables/managed-keys.ts';
 import type { WrappingKey } from '../store/tables/wrapping-keys.ts';
 import type { Context } from './context.ts';
@@ -28,6 +29,9 @@ import {
 
 const wrappingType = 'rsa-4096';
 
+/** How long something wrapped to a wrapping key can be imported, in milliseconds: its day, and the day after. */
+const wrappingLife = 2 * dayLength;
+
 /** The place that a wrapping key's seal is bound to. */
 const placeOf = (id: string) => ({ keyId: `wrapping ${id}`, version: 1 });
 
@@ -44,7 +48,7 @@ export function getWrappingKey(
   const { publicKey, createdAt } = there ?? makeWrappingKey(ctx, id, work);
   const spki = fromBase64(publicKey);
   if (!spki) throw new KmsError('corrupt', 'the public key of a stored wrapping key is not one');
-  return { id, algorithm: wrappingType, publicKey: publicKeyPem(spki), expiresAt: createdAt + 2 * dayLength };
+  return { id, algorithm: wrappingType, publicKey: publicKeyPem(spki), expiresAt: createdAt + wrappingLife };
 }
 
 function makeWrappingKey({ tx, tenant, world }: Context, id: string, work: KeyWork): WrappingKey {
@@ -54,7 +58,7 @@ function makeWrappingKey({ tx, tenant, world }: Context, id: string, work: KeyWo
   try {
     const sealed = sealKey(tenant.keys.key('transit', epoch), placeOf(id), wrappingType, key, world.random);
     const made = { id, epoch, sealed, publicKey: toBase64(publicKeyOf(wrappingType, key)), createdAt: now };
-    tx.wrappingKeys.eraseBefore(now - 2 * dayLength);
+    eraseOldWrappingKeys(tx, now);
     tx.wrappingKeys.insert(made);
     return made;
   } finally {
@@ -62,12 +66,17 @@ function makeWrappingKey({ tx, tenant, world }: Context, id: string, work: KeyWo
   }
 }
 
+/** Erases the wrapping keys whose time is over. */
+export function eraseOldWrappingKeys({ wrappingKeys }: Pick<Tables, 'wrappingKeys'>, now: number): void {
+  wrappingKeys.eraseUntil(now - wrappingLife);
+}
+
 /** Bytes that were wrapped to a wrapping key that is still good. Throws `invalid`. */
 function unwrapped(ctx: Context, text: string, hash: OaepHash, work: KeyWork): Uint8Array {
   const { tx, tenant, world } = ctx;
   const sealed = fromBase64(text);
   if (!sealed) throw invalidField('wrapped', 'expected base64');
-  const since = world.now() - 2 * dayLength;
+  const since = world.now() - wrappingLife;
   for (const { id, epoch, sealed: stored, createdAt } of tx.wrappingKeys.list()) {
     if (createdAt <= since) continue;
     const key = openKey(tenant.keys.key('transit', epoch), placeOf(id), wrappingType, stored);

@@ -77,10 +77,12 @@ export function openVersion(keys: TenantKeys, type: KeyType, stored: KeyVersion)
   return key;
 }
 
-const publicKeys = new WeakMap<KeyVersion, Uint8Array>();
+type Public = Pick<KeyVersion, 'publicKey'>;
+
+const publicKeys = new WeakMap<Public, Uint8Array>();
 
 /** SPKI DER: the same array each time, so that a platform can cache what it derives from it. */
-export function publicKeyOfVersion(type: KeyType, stored: KeyVersion): Uint8Array | undefined {
+export function publicKeyOfVersion(type: KeyType, stored: Public): Uint8Array | undefined {
   if (stored.publicKey === '' || !isAsymmetric(type)) return undefined;
   const known = publicKeys.get(stored);
   if (known) return known;

@@ -103,6 +103,8 @@ export function wipeDone(done: readonly Done[]): void {
 
 /** Results that stand for those of work still to be done; a rehearsal goes on with them, and is undone. */
 const placeholders = {
+  seal: new Uint8Array(0),
+  open: undefined,
   sign: new Uint8Array(0),
   verify: false,
   oaepEncrypt: new Uint8Array(0),

@@ -14,6 +14,7 @@ import type { KeyUsage } from '../store/tables/key-uses.ts';
 import type { EarlierWrapping, RingKey } from '../store/tables/ring-keys.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
 import { type Context, needQuota } from './context.ts';
+import { eraseOldWrappingKeys } from './key-transfer.ts';
 import { destroyDueKeys } from './key-versions.ts';
 import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
 import {
@@ -260,10 +261,12 @@ export function restoreKeyring(ctx: Context, input: { readonly id: string }): { 
 }
 
 /**
- * Erases rings whose 30 days are over, with their keys. Returns how many. No request calls this: the appliance does,
- * from time to time. It takes many short transactions, so that others get their turn.
+ * Erases wrapping keys whose time is over, and rings whose 30 days are, with their keys. Returns how many rings and
+ * managed keys. No request calls this: the appliance does, from time to time. It takes many short transactions, so that
+ * others get their turn.
  */
 export async function purgeExpired(store: Store, now: number): Promise<number> {
+  await store.transaction((tx) => eraseOldWrappingKeys(tx, now));
   for (let erased = 0; ; ) {
     const rings = await store.transaction((tx) => purgeSome(tx, now - restorableFor));
     if (rings === undefined) return erased;

@@ -142,6 +142,8 @@ export function checkedTags(tags: JsonObject): JsonObject {
 
 interface KeysInput {
   readonly deleted: boolean;
+  /** Whether keys of the type `secret` are among them. */
+  readonly secrets: boolean;
   readonly page: PageRequest;
   /** The part of a key that is written. Default: all of it. */
   readonly item?: ((key: KeyAnswer) => unknown) | undefined;
@@ -150,11 +152,14 @@ interface KeysInput {
 /** Oldest first. */
 export function listManagedKeys(
   { store, world }: Reader,
-  { deleted, page, item }: KeysInput,
+  { deleted, secrets, page, item }: KeysInput,
 ): Promise<WrittenPage<KeyAnswer>> {
   const now = world.now();
-  const read = (tables: Tables, part: PageRequest) =>
-    tables.managedKeys.list(part, deleted ? now : undefined, (key) => keyAnswer(tables, key, now));
+  const read = (tables: Tables, part: PageRequest) => {
+    const answer = (key: ManagedKey) => (secrets || key.type !== 'secret' ? [keyAnswer(tables, key, now)] : []);
+    const { items, ...rest } = tables.managedKeys.list(part, deleted ? now : undefined, answer);
+    return { items: items.flat(), ...rest };
+  };
   return readInParts(looksAt(store), page, read, item);
 }
 
@@ -171,7 +176,10 @@ export function shown({ tx, world }: Pick<Context, 'tx' | 'world'>, key: Managed
   return { ...keyAnswer(tx, key, world.now()), versions };
 }
 
-export function shownVersion(type: KeyType, version: KeyVersion): NonNullable<KeyAnswer['versions']>[number] {
+export function shownVersion(
+  type: KeyType,
+  version: Omit<KeyVersion, 'sealed'>,
+): NonNullable<KeyAnswer['versions']>[number] {
   const publicKey = publicKeyOfVersion(type, version);
   return {
     version: version.version,
@@ -382,7 +390,7 @@ export function keyRef({ id, name }: ManagedKey): ResourceRef {
   return { type: 'managed-key', id, name };
 }
 
-export function versionRef({ id }: KeyVersion): ResourceRef {
+export function versionRef({ id }: Pick<KeyVersion, 'id'>): ResourceRef {
   return { type: 'key', id };
 }
 

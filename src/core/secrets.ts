@@ -53,7 +53,7 @@ function mostKept(key: ManagedKey): number {
 }
 
 /** Whether a version went because there were too many; one that a lower limit has not reached yet is still there. */
-function isBeyond(key: ManagedKey, { state, version }: KeyVersion): boolean {
+function isBeyond(key: ManagedKey, { state, version }: Pick<KeyVersion, 'state' | 'version'>): boolean {
   return state === 'destroyed' && version <= key.latestVersion - mostKept(key);
 }
 

@@ -9,6 +9,7 @@ import type { World } from '../core/context.ts';
 import { openCursor, sealCursor } from '../core/cursors.ts';
 import { WrittenItems, type WrittenPage } from '../core/pages.ts';
 import { invalidField, KmsError } from '../errors.ts';
+import type { Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import type { AppliancePort, OpenState } from './appliance-port.ts';
 import type { BodyRead } from './body.ts';
@@ -55,6 +56,8 @@ export interface KnownRequest {
   readonly codec: Codec | undefined;
   /** Absent in the same case. */
   readonly dialect: string | undefined;
+  /** Absent in the same case, or if the surface shows all that there is. */
+  readonly isHidden: ((tables: Tables) => boolean) | undefined;
   /** Without the body. */
   readonly raw: RawInput;
 }

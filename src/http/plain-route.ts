@@ -10,13 +10,18 @@ import type { Aside } from './route.ts';
 /** `app.ts` has bound each to its endpoint. */
 export type PlainRoute = PlainOperation | PlainPreparation | PlainSlices;
 
+/** Work in the transaction of a request. */
+export type PlainWork = PlainOperation | PlainSlices;
+
 export type PlainOperation = (ctx: OperationContext, input: EndpointInput) => unknown;
 
 export interface PlainPreparation {
-  prepare(input: EndpointInput, caller: Caller | undefined, aside: Aside): Promise<PlainOperation>;
+  prepare(input: EndpointInput, caller: Caller | undefined, aside: Aside): Promise<PlainOperation | PlainSlices>;
   /** Whether the preparation is needed; absent: always. Otherwise `inPlace` does. */
   isNeeded?(input: EndpointInput): boolean;
   readonly inPlace?: PlainOperation;
+  /** The same for what is too long for one turn of the event loop. */
+  readonly inSlices?: PlainSlices & { isNeeded(input: EndpointInput): boolean };
 }
 
 /** An operation too long for one turn of the event loop. */

@@ -37,6 +37,7 @@ import {
   type PlainPreparation,
   type PlainRoute,
   type PlainSlices,
+  type PlainWork,
   throwing,
   traitsOf,
 } from './plain-route.ts';
@@ -120,7 +121,8 @@ export class EndpointWay {
     const raw = call
       ? { params: call.params, query: call.query, body: undefined }
       : rawInput(this.#endpoint, request, params);
-    return { request, open, handle, credential, cookie, codec: call?.codec, dialect: call?.dialect, raw };
+    const { codec, dialect, isHidden } = call ?? {};
+    return { request, open, handle, credential, cookie, codec, dialect, isHidden, raw };
   }
 
   /** One function, since each further `await` costs a hundredth of an encrypt. */
@@ -133,7 +135,7 @@ export class EndpointWay {
     const { id: tenant } = handle.tenant;
     let asker: string | undefined;
     let body: BodyRead | undefined;
-    let operation = typeof route === 'function' ? route : undefined;
+    let operation = 'prepare' in route ? undefined : route;
     if (endpoint.body || (endpoint.paginated && room)) {
       try {
         asker = this.#authorizeNow(known) ?? (await this.#authorizeForCertain(known));
@@ -216,8 +218,10 @@ export class EndpointWay {
   }
 
   /** The operation that needs no preparation this time; undefined if it does. */
-  #shortWay(input: EndpointInput, { isNeeded, inPlace }: PlainPreparation): PlainOperation | undefined {
-    return inPlace && (input.problem !== undefined || isNeeded?.(input) === false) ? inPlace : undefined;
+  #shortWay(input: EndpointInput, { isNeeded, inPlace, inSlices }: PlainPreparation): PlainWork | undefined {
+    if (input.problem !== undefined) return inPlace;
+    if (!inPlace || isNeeded?.(input) !== false) return undefined;
+    return inSlices?.isNeeded(input) ? inSlices : inPlace;
   }
 
   /** The operation that the route prepares, if a check beforehand admits the caller. */
@@ -225,7 +229,7 @@ export class EndpointWay {
     input: EndpointInput,
     { prepare }: PlainPreparation,
     turn: Turn | undefined,
-  ): Promise<PlainOperation | undefined> {
+  ): Promise<PlainWork | undefined> {
     let caller: Caller | undefined;
     if (!this.#traits.isPublic) {
       const { world } = this.#appliance;
@@ -242,17 +246,12 @@ export class EndpointWay {
   }
 
   /** The transaction in which the request is authorized, performed and recorded. */
-  #transact(
-    input: EndpointInput,
-    ctx: OperationContext,
-    operation: PlainOperation | undefined,
-  ): Promise<RequestResult> {
+  #transact(input: EndpointInput, ctx: OperationContext, operation: PlainWork | undefined): Promise<RequestResult> {
     const { store } = input.handle;
-    const route = this.#route;
-    if (this.#traits.isPublic) return store.transaction((tx) => this.#decidePublic(tx, input, ctx, operation));
-    if (typeof route === 'object' && 'slices' in route) {
-      return store.transactionInSlices((tx) => this.#decideInSlices(tx, input, ctx, route));
+    if (typeof operation === 'object') {
+      return store.transactionInSlices((tx) => this.#decideInSlices(tx, input, ctx, operation));
     }
+    if (this.#traits.isPublic) return store.transaction((tx) => this.#decidePublic(tx, input, ctx, operation));
     return store.transaction((tx) => this.#decide(tx, input, ctx, operation));
   }
 
@@ -273,12 +272,12 @@ export class EndpointWay {
     tx: Transaction,
     input: EndpointInput,
     ctx: OperationContext,
-    route: PlainSlices,
+    work: PlainSlices,
   ): Slices<RequestResult> {
     const admission = this.#authorize(tx, input, ctx);
     if (!admission) return this.#unknown(input);
     const { refusal } = admission;
-    const outcome = refusal ? refused(refusal) : yield* this.#operateInSlices(input, ctx, route);
+    const outcome = refusal ? refused(refusal) : yield* this.#operateInSlices(input, ctx, work);
     return this.#recordActivity(ctx, admission, outcome);
   }
 
@@ -331,6 +330,7 @@ export class EndpointWay {
     const { problem } = input;
     if (problem) return refused(problem, this.#endpoint.silent400);
     try {
+      needShown(input, ctx);
       if (!operation) throw changedMeanwhile;
       return ctx.tx.savepoint(() => this.#encode(input, ctx, operation(ctx, input)));
     } catch (error) {
@@ -352,6 +352,7 @@ export class EndpointWay {
     const { problem } = input;
     if (problem) return refused(problem, this.#endpoint.silent400);
     try {
+      needShown(input, ctx);
       return yield* ctx.tx.savepointInSlices(function* () {
         return encodeAnswer(input, ctx, yield* slices(ctx, input));
       });
@@ -403,6 +404,11 @@ export class EndpointWay {
     const gone = served.outcome.status === 503 ? goneMeanwhile(open, request, handle) : undefined;
     return gone ? { ...served, outcome: refused(gone) } : served;
   }
+}
+
+/** Throws `not-found` for what the surface does not show. */
+function needShown({ known }: EndpointInput, { tx }: OperationContext): void {
+  if (known.isHidden?.(tx)) throw new KmsError('not-found', 'there is no such thing in this dialect');
 }
 
 /** Records a poll as one, if it is due; returns the statuses of the records that any other request gets. */

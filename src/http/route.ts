@@ -90,14 +90,12 @@ export type Aside = <R>(work: () => Promise<R>) => Promise<R>;
  * caller. Returns the operation; an error that it throws counts as the operation's.
  */
 interface Preparation<E> {
-  prepare(
-    input: Input<E>,
-    caller: IsPublic<E, undefined, Caller>,
-    aside: Aside,
-  ): Promise<(ctx: ContextOf<E>) => Result<E>>;
+  prepare(input: Input<E>, caller: IsPublic<E, undefined, Caller>, aside: Aside): Promise<Operation<E> | Sliced<E>>;
   /** Whether the preparation is needed; absent: always. Otherwise `inPlace` does. */
   isNeeded?(input: Input<E>): boolean;
   readonly inPlace?: Operation<E>;
+  /** The same for what is too long for one turn of the event loop. */
+  readonly inSlices?: Sliced<E> & { isNeeded(input: Input<E>): boolean };
 }
 
 /** Routes of some endpoints, by id. */

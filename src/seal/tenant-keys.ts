@@ -48,8 +48,9 @@ export interface TenantKeys {
   wipe(): void;
 }
 
-/** Maximum of opened keys in the cache. */
+/** Maximum of opened keys in the cache, and of their bytes with their names. */
 const mostOpened = 500;
+const mostOpenedBytes = 4 * 1024 * 1024;
 
 /** The remainder of a tenant key when its epoch is retired: the reading keys, concatenated. */
 export function readingKeysOf(tenantKey: Uint8Array): Uint8Array {
@@ -63,6 +64,7 @@ export function tenantKeys(byEpoch: ReadonlyMap<number, Uint8Array>): TenantKeys
   const derived = new Map<string, Uint8Array>();
   /** Least recently used first. */
   const open = new Map<string, Uint8Array>();
+  let openBytes = 0;
   let wiped = false;
   return {
     epoch,
@@ -79,12 +81,16 @@ export function tenantKeys(byEpoch: ReadonlyMap<number, Uint8Array>): TenantKeys
       return key;
     },
     opened(what, openIt) {
-      const key = open.get(what) ?? openIt();
+      const known = open.get(what);
+      const key = known ?? openIt();
       if (!key) return undefined;
-      open.delete(what);
+      if (known) open.delete(what);
+      else openBytes += what.length + key.length;
       open.set(what, key);
-      const [oldest] = open.size > mostOpened ? open : [];
-      if (oldest) {
+      while (open.size > mostOpened || (openBytes > mostOpenedBytes && open.size > 1)) {
+        const [oldest] = open;
+        if (!oldest) break;
+        openBytes -= oldest[0].length + oldest[1].length;
         oldest[1].fill(0);
         open.delete(oldest[0]);
       }
@@ -94,6 +100,7 @@ export function tenantKeys(byEpoch: ReadonlyMap<number, Uint8Array>): TenantKeys
       wiped = true;
       for (const key of open.values()) key.fill(0);
       open.clear();
+      openBytes = 0;
       for (const key of byEpoch.values()) key.fill(0);
       for (const key of derived.values()) key.fill(0);
       derived.clear();

@@ -69,7 +69,7 @@ const runAtOnce = 512;
 const most = 10_000;
 
 /**
- * Results of look-ups, cached until their table is written to or a transaction is rolled back. The cache spares hot
+ * Results of look-ups, cached until their table is written to, or a write to it is rolled back. The cache spares hot
  * requests their statements; callers cannot tell that it exists.
  */
 class Cache {
@@ -392,7 +392,7 @@ export class Session<T extends object> {
 
   /** Discards everything written from these positions on. */
   #forgetFrom(statements: number, counts: number): void {
-    if (this.#statements.length > statements) this.#cache.forgetAll();
+    for (const statement of this.#statements.slice(statements)) this.ran(statement);
     this.#statements.length = statements;
     this.#params.length = statements;
     for (const { statement, id, before } of this.#counts.splice(counts).reverse()) {

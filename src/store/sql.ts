@@ -23,8 +23,8 @@ export interface Sql {
   /** Runs a statement that writes; returns the number of rows changed. */
   run(sql: string, ...params: SqlValue[]): number;
   /**
-   * The result of `load` for `table` and `key`, perhaps cached: a driver may keep it until the table is written to or a
-   * transaction is rolled back. `load` reads only that table, and callers must not change the result.
+   * The result of `load` for `table` and `key`, perhaps cached: a driver may keep it until the table is written to, or
+   * a write to it is rolled back. `load` reads only that table, and callers must not change the result.
    */
   remember<T extends object>(table: string, key: string, load: () => T | undefined): T | undefined;
   /**

@@ -3,22 +3,12 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import {
-  copyFileSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
-import { tmpdir } from 'node:os';
+import { copyFileSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, test } from 'node:test';
+import { test } from 'node:test';
 import { Client } from 'pg';
 import { openAppliance } from '../../src/appliance/command-appliance.ts';
-import { type Initialised, initAppliance } from '../../src/appliance/init.ts';
+import { initAppliance } from '../../src/appliance/init.ts';
 import { sentSlot } from '../../src/appliance/master-handlers.ts';
 import { socketFetch } from '../../src/cli/local-socket.ts';
 import { newCustodian } from '../../src/custody/new-custodian.ts';
@@ -26,101 +16,22 @@ import { postgresConfig, type StoreSource } from '../../src/platform/store-url.t
 import { type Serving, serve } from '../../src/server/serve.ts';
 import { openPostgres } from '../../src/store/shared/postgres.ts';
 import { createShared } from '../../src/store/shared/row-journal.ts';
-import { Postgres, postgresPrograms } from '../support/postgres.ts';
 import { until } from '../support/until.ts';
+import {
+  type AnyJson,
+  answerOf,
+  base,
+  emptyDatabase,
+  nodes,
+  type Served,
+  postgres as started,
+} from './postgres-nodes.ts';
 import { deletedMeanwhile } from './tenant-appliance.ts';
 
-// biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
-type AnyJson = any;
-
-const programs = postgresPrograms();
-const base = mkdtempSync(join(tmpdir(), 'kms-nodes-'));
-const postgres = programs === undefined ? undefined : new Postgres(programs);
-after(() => {
-  postgres?.end();
-  rmSync(base, { recursive: true, force: true });
-});
-
-let databases = 0;
-
-interface Nodes {
-  readonly store: StoreSource;
-  readonly made: Initialised;
-  /** Contents of the key file. */
-  readonly key: string;
-  /** Starts a further node, with a directory of its own and a copy of the key file. */
-  serve(name: string): Promise<Served>;
-  [Symbol.asyncDispose](): Promise<void>;
-}
-
-interface Served {
-  readonly data: string;
-  readonly serving: Serving;
-  ask(method: string, path: string, body?: object, key?: string): Promise<Answer>;
-  /** Sends a request as if a client had addressed this host. */
-  at(host: string, method: string, path: string, key: string): Promise<Answer>;
-  local(method: string, path: string, body?: object): Promise<Answer>;
-}
-
-interface Answer {
-  readonly status: number;
-  readonly body: AnyJson;
-}
-
-async function answerOf(response: Response): Promise<Answer> {
-  const text = await response.text();
-  return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
-}
-
-function emptyDatabase(): StoreSource {
-  assert.ok(postgres);
-  databases++;
-  return { url: postgres.newDatabase(), isListed: false, env: () => undefined };
-}
+const postgres = started;
 
 /** Changes that nodes learn of by themselves take a second or two. */
 const comes = (holds: () => Promise<boolean>) => until('the nodes learn of it', holds);
-
-async function nodes(): Promise<Nodes> {
-  const store = emptyDatabase();
-  const database = `nodes-${databases}`;
-  const data = join(base, database, 'first');
-  const made = await initAppliance({ data, store });
-  const open: Serving[] = [];
-  return {
-    store,
-    made,
-    key: readFileSync(made.keyFile, 'utf8'),
-    async serve(name) {
-      const own = join(base, database, name);
-      if (own !== data && !existsSync(`${own}.master.key`)) copyFileSync(made.keyFile, `${own}.master.key`);
-      const serving = await serve({ data: own, store, listen: '127.0.0.1:0', logLevel: 'silent' });
-      open.push(serving);
-      return {
-        data: own,
-        serving,
-        async ask(method, path, body, key = made.apiKey.key) {
-          const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
-          const init = { method, headers, ...(body && { body: JSON.stringify(body) }) };
-          return answerOf(await fetch(serving.url + path, init));
-        },
-        at: async (host, method, path, key) => {
-          const headers = { host, authorization: `Bearer ${key}` };
-          const request = new Request(`http://kms.local${path}`, { method, headers });
-          return answerOf(await serving.appliance.app.fetch(request, {}));
-        },
-        async local(method, path, body) {
-          const headers = { 'content-type': 'application/json' };
-          const init = { method, headers, ...(body && { body: JSON.stringify(body) }) };
-          return answerOf(await serving.appliance.fetchLocal(new Request(`http://kms.local${path}`, init)));
-        },
-      };
-    },
-    async [Symbol.asyncDispose]() {
-      for (const serving of open) await serving.close();
-    },
-  };
-}
 
 /** The status as `kms status` reads it, also from a sealed node. */
 async function statusAt(data: string): Promise<AnyJson> {
@@ -401,7 +312,7 @@ if (!postgres) {
     await using all = await nodes();
     await using others = await nodes();
     const first = all.made.data;
-    const embedded = join(base, `embedded-${databases}`);
+    const embedded = join(base, 'embedded');
     await initAppliance({ data: embedded });
     const serveAt = (data: string, store?: StoreSource): Promise<Serving> =>
       serve({ data, listen: '127.0.0.1:0', logLevel: 'silent', ...(store && { store }) });

@@ -121,11 +121,11 @@ const wrong: readonly (readonly [line: string, stderr: string])[] = [
   ['help tuor more', "kms: unknown command or guide 'tuor'; did you mean tour?; see `kms --help`\n"],
   [
     'ls',
-    "kms: unknown command 'ls'; did you mean one of keyring list, key list, tang list, account list, …?; see `kms --help`\n",
+    "kms: unknown command 'ls'; did you mean one of keyring list, key list, secret list, tang list, …?; see `kms --help`\n",
   ],
   [
     'help ls',
-    "kms: unknown command or guide 'ls'; did you mean one of keyring list, key list, tang list, account list, …?; see `kms --help`\n",
+    "kms: unknown command or guide 'ls'; did you mean one of keyring list, key list, secret list, tang list, …?; see `kms --help`\n",
   ],
   ['rekey', "kms: unknown command 'rekey'; did you mean tenant rekey?; see `kms --help`\n"],
   ['transit list', "kms: unknown command 'transit'; did you mean key?; see `kms --help`\n"],

@@ -197,6 +197,15 @@ test('each command prints what the page tells', { timeout: 120_000 }, async () =
   await run('key alias remove unseal app/db --yes');
   await run('key export unseal --plaintext -o unseal.bin');
   await run('key import brought --from unseal.bin --type aes256-gcm');
+  await run('secret put db/one', { stdin: '{"key": "c0ffee"}' });
+  await run('secret put db/one --cas 1', { stdin: '{"key": "decaf"}' });
+  await run('secret get db/one --version 1');
+  await run('secret list');
+  await run('secret show db/one');
+  await run('secret config db/one --max-versions 10');
+  await run('secret undelete db/one --version 1');
+  await run('secret destroy db/one --version 1 --yes');
+  await run('secret delete db/one --yes');
   await run('key create release --type ecdsa-p256');
   const { signature } = await run('key sign release', { stdin: 'hello' });
   await run(`key verify release --signature ${signature}`, { stdin: 'hello' });

@@ -1,10 +1,15 @@
 // Rehearsals of costly work with keys foresee all of it, and a change in between keeps no other request waiting.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { gcm } from '@noble/ciphers/aes.js';
+import { hmac } from '@noble/hashes/hmac.js';
+import { sha256 } from '@noble/hashes/sha2.js';
 import { isLongWork, type KeyWorker } from '../../src/core/key-rehearsal.ts';
+import { native, putIn } from '../../src/crypto/primitives.ts';
 import { usualFairLimits } from '../../src/http/fair-queue.ts';
 import { type AnyJson, testAppliance } from '../support/appliance.ts';
 import { keyWorkHere } from '../support/key-work-here.ts';
+import { countedWork } from '../support/longest-go.ts';
 
 const items = (length: number, item: object): object[] => Array.from({ length }, () => item);
 const digest = Buffer.alloc(64, 1).toString('base64');
@@ -110,6 +115,7 @@ test('a request whose work is done elsewhere keeps no other from its turn', asyn
 test('work is long by its kind, number and size, and no batch of a cipher is done twice', () => {
   const many = items(1000, {});
   assert.equal(isLongWork('aes256-gcm', 'encrypt', { items: many }), false);
+  assert.equal(isLongWork('aes256-gcm', 'make', { items: [{ ciphertext: 'A'.repeat(200_000) }] }), true);
   assert.equal(isLongWork('hmac-sha512', 'make', { items: many }), false);
   assert.equal(isLongWork('aes256-gcm', 'make', { plaintext: 'A'.repeat(44) }), false);
   assert.equal(isLongWork('aes256-gcm', 'make', { plaintext: 'A'.repeat(80_000) }), true);
@@ -117,4 +123,54 @@ test('work is long by its kind, number and size, and no batch of a cipher is don
   assert.equal(isLongWork('rsa-2048', 'encrypt', {}), true);
   assert.equal(isLongWork('rsa-2048', 'read', {}), false);
   assert.equal(isLongWork('ecdsa-p521', 'read', { prehashed: true }), true);
+});
+
+test('a large message of a slow cipher is encrypted, decrypted and rewrapped elsewhere', async () => {
+  const { worker, ordered, held } = watched();
+  const a = await made(worker, 'chacha20-poly1305', { derived: true });
+  const plaintext = Buffer.alloc(600_000, 1).toString('base64');
+  const work = async (what: string, item: object) => {
+    const answer = await a.call('POST', `/managed-keys/k/${what}`, { items: [{ ...item, context: 'aGk=' }, {}] });
+    assert.equal(answer.status, 200, JSON.stringify(answer.body).slice(0, 200));
+    return answer.body.items[0];
+  };
+  const { ciphertext } = await work('encrypt', { plaintext });
+  const again = await work('rewrap', { ciphertext });
+  assert.equal((await work('decrypt', again)).plaintext, plaintext);
+  assert.deepEqual(ordered, ['seal', 'open', 'seal', 'open']);
+  assert.ok(held.length >= 8 && held.every((bytes) => bytes.every((byte) => byte === 0)), 'something is not wiped');
+  const altered = `${again.ciphertext.slice(0, -8)}AAAAAAA=`;
+  assert.match((await work('decrypt', { ciphertext: altered })).error, /message authentication failed/);
+});
+
+test('a batch leaves the event loop to others after every few messages', async (context) => {
+  const counted = countedWork(context);
+  const before = native();
+  context.after(() => putIn(before));
+  putIn({
+    ...before,
+    sealGcm: (key, nonce, plaintext, associated) => counted.count(gcm(key, nonce, associated).encrypt(plaintext)),
+    openGcm: (key, nonce, sealed, associated) => counted.count(gcm(key, nonce, associated).decrypt(sealed)),
+    hmac: (_hash, key, message) => counted.count(hmac(sha256, key, message)),
+  });
+  const a = await testAppliance();
+  const call = async (path: string, body: object) => {
+    let answer: AnyJson;
+    const most = await counted.inOneGo(async () => {
+      answer = (await a.call('POST', `/managed-keys${path}`, body)).body;
+    });
+    return { items: answer.items, most };
+  };
+  await call('', { name: 'seals', type: 'aes256-gcm' });
+  await call('', { name: 'macs', type: 'hmac-sha256' });
+  const sealed = await call('/seals/encrypt', { items: items(1000, { plaintext: 'aGk=' }) });
+  const again = await call('/seals/rewrap', { items: sealed.items });
+  const opened = await call('/seals/decrypt', { items: again.items });
+  assert.deepEqual(opened.items, items(1000, { plaintext: 'aGk=' }));
+  const macs = await call('/macs/mac', { items: items(1000, { input: 'aGk=' }) });
+  const texts = macs.items.map(({ mac }: AnyJson) => ({ mac, input: 'aGk=' }));
+  const verified = await call('/macs/verify', { items: texts });
+  const large = await call('/seals/encrypt', { items: items(10, { plaintext: 'A'.repeat(80_000) }) });
+  for (const { most } of [sealed, opened, macs, verified]) assert.ok(most > 1 && most <= 64, `${most} in one go`);
+  assert.ok(again.most <= 128 && large.most <= 4, `${again.most} and ${large.most} in one go`);
 });

@@ -380,3 +380,78 @@ test('names from paths: examples', () => {
     assert.equal(nameFromPath(text), name);
   }
 });
+
+test('the transit engine has no secrets: whatever names one is answered as if it named nothing', async () => {
+  const a = await testAppliance();
+  await put(a, 'hidden', { n: 1 });
+  for (const name of ['kept', 'target']) {
+    await v1(a, 'PUT', `transit/keys/${name}`, { type: name === 'kept' ? 'aes256-gcm96' : 'rsa-2048' });
+  }
+  const before = (await a.call('GET', '/managed-keys/hidden')).body.key;
+  const list = await v1(a, 'GET', 'transit/keys?list=true');
+  assert.deepEqual(list.body.data.keys, ['kept', 'target']);
+  const text = Buffer.from('x').toString('base64');
+  const asked: [method: string, path: string, body?: object][] = [
+    ['GET', 'keys/NAME'],
+    ['DELETE', 'keys/NAME'],
+    ['POST', 'keys/NAME/rotate'],
+    ['POST', 'keys/NAME/config', { deletion_allowed: false }],
+    ['POST', 'keys/NAME/trim', { min_available_version: 1 }],
+    ['POST', 'keys/NAME/import_version', { ciphertext: text }],
+    ['DELETE', 'keys/NAME/soft-delete'],
+    ['POST', 'keys/NAME/soft-delete-restore'],
+    ['GET', 'export/encryption-key/NAME'],
+    ['GET', 'export/signing-key/NAME/1'],
+    ['GET', 'export/hmac-key/NAME/latest'],
+    ['GET', 'export/public-key/NAME'],
+    ['GET', 'byok-export/target/NAME'],
+    ['POST', 'encrypt/NAME', { plaintext: text }],
+    ['POST', 'encrypt/NAME', { batch_input: Array.from({ length: 200 }, () => ({ plaintext: text })) }],
+    ['POST', 'decrypt/NAME', { ciphertext: 'vault:v1:AAAA' }],
+    ['POST', 'rewrap/NAME', { ciphertext: 'vault:v1:AAAA' }],
+    ['POST', 'datakey/plaintext/NAME', {}],
+    ['POST', 'datakey/wrapped/NAME', {}],
+    ['POST', 'sign/NAME', { input: text }],
+    ['POST', 'verify/NAME', { input: text, signature: 'vault:v1:AAAA' }],
+    ['POST', 'hmac/NAME', { input: text }],
+  ];
+  const { key: stranger } = await a.keyWith('key.kept.*');
+  for (const [method, path, body] of asked) {
+    const answer = async (name: string, token?: string) => {
+      const got = await v1(a, method, `transit/${path.replace('NAME', name)}`, body, token);
+      return [got.status, JSON.stringify(got.body).replaceAll(name, 'NAME')];
+    };
+    const missing = await answer('nobody');
+    assert.ok([400, 404].includes(Number(missing[0])), `${path}: ${missing}`);
+    assert.deepEqual(await answer('hidden'), missing, path);
+    assert.equal((await answer('hidden', stranger))[0], 403, path);
+  }
+  // The name is taken all the same.
+  assert.equal((await v1(a, 'POST', 'transit/keys/hidden')).status, 400);
+  assert.equal((await v1(a, 'POST', 'transit/keys/hidden/import', { public_key: 'x', type: 'ed25519' })).status, 400);
+  assert.deepEqual((await a.call('GET', '/managed-keys/hidden')).body.key, before);
+  assert.equal((await v1(a, 'GET', 'secret/data/hidden')).body.data.data.n, 1);
+});
+
+test('a list of managed keys may leave secrets out, page by page', async () => {
+  const a = await testAppliance();
+  const names = Array.from({ length: 12 }, (_, n) => `key-${n}`);
+  for (const [n, name] of names.entries()) {
+    if (n % 2 === 0) await a.call('POST', '/managed-keys', { name });
+    else await put(a, name, { n });
+  }
+  const seen: string[] = [];
+  for (let cursor = ''; ; ) {
+    const { body } = await a.call('GET', `/managed-keys?secrets=false&limit=4${cursor}`);
+    seen.push(...body.data.map(({ name }: AnyJson) => name));
+    if (!body.pagination.hasMore) break;
+    assert.equal(body.data.length, 4);
+    cursor = `&cursor=${body.pagination.nextCursor}`;
+  }
+  assert.deepEqual(
+    seen,
+    names.filter((_, n) => n % 2 === 0),
+  );
+  assert.equal((await a.call('GET', '/managed-keys?secrets=true')).body.data.length, 12);
+  assert.equal((await a.call('GET', '/managed-keys?secrets=no')).status, 400);
+});

@@ -327,6 +327,21 @@ test('a key is imported wrapped to the wrapping key, and exported wrapped to a k
   );
 });
 
+test('a wrapping key whose time is over is erased, though nobody asks for another', async () => {
+  const a = await testAppliance();
+  const { expiresAt } = await ok(a.call('GET', '/managed-keys/wrapping-key'));
+  const [tenant] = a.tenants;
+  assert.ok(tenant);
+  const { store } = tenant.handle;
+  const left = () => store.read(({ wrappingKeys }) => wrappingKeys.list().length);
+  a.advance(expiresAt - a.world.now() - 1);
+  await purgeExpired(store, a.world.now());
+  assert.equal(left(), 1);
+  a.advance(1);
+  await purgeExpired(store, a.world.now());
+  assert.equal(left(), 0);
+});
+
 test('a deleted key is destroyed when its time is over, and keeps its metadata without a byte of key', async () => {
   const a = await testAppliance();
   const { id, name } = await make(a, { deletionAllowed: true });

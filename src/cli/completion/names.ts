@@ -38,6 +38,8 @@ export async function namesOf(cli: Cli, kind: NameKind, word: string): Promise<r
       );
     case 'tang-pair':
       return tangPairs(cli);
+    case 'secret':
+      return secrets(cli, word);
     case 'ring':
     case 'managed-key':
     case 'account':
@@ -53,6 +55,14 @@ async function tangPairs(cli: Cli): Promise<readonly Candidate[]> {
     value: thumbprint,
     about: advertised ? 'advertised' : createdAt,
   }));
+}
+
+/** The secrets and folders in the folder typed so far. */
+async function secrets(cli: Cli, word: string): Promise<readonly Candidate[]> {
+  const folder = word.slice(0, Math.max(0, word.lastIndexOf('/')));
+  const answer = await (await quickClient(cli))?.listSecrets(folder === '' ? {} : { folder });
+  const before = folder === '' ? '' : `${folder}/`;
+  return (answer?.names ?? []).map((name) => ({ value: before + name, about: name.endsWith('/') ? 'folder' : '' }));
 }
 
 async function profiles(cli: Cli): Promise<readonly Candidate[]> {

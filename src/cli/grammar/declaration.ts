@@ -18,6 +18,7 @@ const nameKinds = [
   'flag',
   'profile',
   'ring',
+  'secret',
   'tang-pair',
   'tenant',
   'managed-key',
@@ -262,6 +263,19 @@ export const integer = option((given, place) => {
   if (/^[0-9]{1,15}$/.test(given)) return Number(given);
   throw wrong(place, `expected a whole number, got "${given}"`);
 });
+
+/** Whole numbers from 1 on, each by an option of its own. */
+export function integers(placeholder: string, about: string): Kind<readonly number[]> {
+  const kind = list(placeholder, about);
+  return {
+    ...kind,
+    read: (given, place) =>
+      kind.read(given, place).map((each) => {
+        if (/^[1-9][0-9]{0,14}$/.test(each)) return Number(each);
+        throw wrong(place, `expected a whole number of at least 1, got "${each}"`);
+      }),
+  };
+}
 
 /** An integer with a minimum. */
 export function atLeast(least: number, kind: Kind<number | undefined>): Kind<number | undefined> {

@@ -14,6 +14,17 @@ export const cipherKeyLengths: Readonly<Record<CipherType, number>> = {
   'chacha20-poly1305': 32,
 };
 
+/** Whether the platform does the cipher, some twenty times as fast as noble. */
+export function isFast(type: CipherType): boolean {
+  const { sealGcm: gcmHere, sealChaCha } = native();
+  return (type === 'chacha20-poly1305' ? sealChaCha : gcmHere) !== undefined;
+}
+
+/** The type, if it is a cipher's. */
+export function cipherIn(type: string): CipherType | undefined {
+  return type === 'aes128-gcm' || type === 'aes256-gcm' || type === 'chacha20-poly1305' ? type : undefined;
+}
+
 const nonceLength = 12;
 export const tagLength = 16;
 

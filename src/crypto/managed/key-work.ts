@@ -2,11 +2,14 @@
 // beforehand. A job's result depends on its input alone, and on randomness.
 import type { KmsError } from '../../errors.ts';
 import type { OaepHash } from '../primitives.ts';
+import type { CipherType } from './ciphers.ts';
 import type { Signable } from './digests.ts';
 import { unwrapFromRsa, unwrapKwp, wrapKwp, wrapToRsa } from './key-wrap.ts';
 import { importKey, type KeyFormat, type ManagedKeyType } from './keys.ts';
+import { derivedKey, openMessage, openVaultMessage, sealMessage, vaultDerivedKey } from './messages.ts';
 import { oaepDecrypt, oaepEncrypt } from './rsa.ts';
 import type { RsaType } from './rsa-keys.ts';
+import type { KeyPlace } from './sealed-keys.ts';
 import { type SignatureOptions, type SigningType, signWithKey, verifyWithKey } from './signatures.ts';
 
 type Random = (length: number) => Uint8Array;
@@ -30,6 +33,22 @@ interface OaepInput {
   readonly sealed: Uint8Array;
 }
 
+interface SealInput {
+  readonly type: CipherType;
+  readonly key: Uint8Array;
+  readonly place: KeyPlace;
+  readonly bytes: Uint8Array;
+  readonly associated: Uint8Array;
+  /** Present if the message has a key of its own, derived by it. */
+  readonly context?: Uint8Array | undefined;
+}
+
+interface OpenInput extends Omit<SealInput, 'bytes'> {
+  readonly sealed: Uint8Array;
+  /** Whether Vault may have made the message. */
+  readonly isVaultToo: boolean;
+}
+
 interface ImportInput {
   readonly type: ManagedKeyType;
   readonly format: KeyFormat;
@@ -50,8 +69,34 @@ interface KwpInput {
 
 const none = new Uint8Array(0);
 
+/** Runs `use` with the key for the context. */
+function withKey<R>(
+  { type, key, context }: Pick<SealInput, 'type' | 'key' | 'context'>,
+  derive: typeof derivedKey,
+  use: (key: Uint8Array) => R,
+): R {
+  if (!context) return use(key);
+  const derived = derive(type, key, context);
+  try {
+    return use(derived);
+  } finally {
+    derived.fill(0);
+  }
+}
+
 /** Jobs by name. Each throws `invalid` for input that does not fit. */
 const keyJobs = {
+  seal: (input: SealInput, random: Random): Uint8Array =>
+    withKey(input, derivedKey, (key) =>
+      sealMessage(input.type, key, input.place, input.bytes, input.associated, random),
+    ),
+  /** The message; undefined if key, place, context, associated data or message is wrong. */
+  open: (input: OpenInput): Uint8Array | undefined => {
+    const { type, place, sealed, associated, isVaultToo } = input;
+    const own = withKey(input, derivedKey, (key) => openMessage(type, key, place, sealed, associated));
+    if (own || !isVaultToo) return own;
+    return withKey(input, vaultDerivedKey, (key) => openVaultMessage(type, key, sealed, associated));
+  },
   sign: ({ type, key, input, options }: SignInput, random: Random): Uint8Array =>
     signWithKey(type, key, input, options, random),
   verify: ({ type, publicKey, input, options, signature }: VerifyInput): boolean =>

@@ -51,7 +51,7 @@ export const managedKeyNotes: Readonly<Record<(typeof managedKeyEndpoints)[numbe
   },
   listManagedKeys: {
     description: [
-      'Lists the managed keys, without their versions and without deleted ones. With `deleted=true` it lists only those that were deleted and can still be restored.',
+      'Lists the managed keys, without their versions and without deleted ones. With `deleted=true` it lists only those that were deleted and can still be restored. With `secrets=false` it leaves out those of the type `secret`, which may be many.',
     ],
   },
   getWrappingKey: {
@@ -158,6 +158,7 @@ export const managedKeyNotes: Readonly<Record<(typeof managedKeyEndpoints)[numbe
   listManagedKeyDependents: {
     description: [
       'Says which callers used which version of the key, through which dialect, for what, how often and when last. Ask it before you suspend or delete a key. The counts are kept with the key; the activity log is not searched.',
+      'Up to 2,000 such uses are kept for each key. When there are more, those of deleted callers go first, then those that are longest ago.',
     ],
     params,
     problems: { 404: [noKey] },
@@ -186,6 +187,7 @@ export const managedKeyNotes: Readonly<Record<(typeof managedKeyEndpoints)[numbe
   exportManagedKey: {
     description: [
       'Returns a version of an `exportable` key, or with `allVersions` all that decrypt: wrapped to your RSA key `publicKey` or to the managed key `toKey`, or, with `plaintext` `true`, in clear. The activity log says which. `toKey` takes the flag to read that key too.',
+      '`allVersions` answers up to 4 MiB of keys, which only long secrets exceed: export their versions one by one.',
       'What is `wrapped` is an AES-256 key encrypted with RSA-OAEP, then the key wrapped under it with AES-KWP.',
     ],
     params: named('portable'),

@@ -65,7 +65,7 @@ export function listKeys(query: URLSearchParams): Operation {
   const limit = Number(query.get('limit') ?? 0);
   return {
     id: 'listManagedKeys',
-    query: { limit: '10000' },
+    query: { limit: '10000', secrets: 'false' },
     item: ({ name }) => name,
     answer(ours) {
       if ((ours.pagination as JsonObject).hasMore) throw invalid('more keys than can be listed at once: 10000');

@@ -28,6 +28,8 @@ export interface Operation {
   readonly refusal?: (body: JsonObject) => VaultResponse | undefined;
   /** The error message if the key does not exist, or the whole answer. Default: 404 without messages. */
   readonly missing?: string | VaultResponse;
+  /** Whether it makes the key that its path names: then a key that the engine does not show is in its way. */
+  readonly makes?: true;
 }
 
 export interface Setting {

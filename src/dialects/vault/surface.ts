@@ -118,7 +118,8 @@ class VaultSurface {
     operation: Operation,
     credential: Bearer | undefined,
   ): Promise<Outcome> {
-    const { id, params = noParams, query = noParams } = operation;
+    const { id, params = noParams, query = noParams, makes } = operation;
+    const { key } = params;
     const way = this.#ways.endpoints.get(id);
     if (!way) throw new KmsError('internal', 'expected an endpoint that is served');
     const ofTenant = { ...request, tenant: handle.tenant.name };
@@ -128,6 +129,7 @@ class VaultSurface {
       query,
       codec: this.#codecOf(operation),
       dialect: 'vault',
+      ...(key !== undefined && !makes && { isHidden: (tables: Tables) => isSecret(tables, key) }),
     });
     return this.#sent(handle, outcome, operation);
   }
@@ -293,6 +295,11 @@ class VaultSurface {
 
 function isServed({ tenants }: OpenState, { tenant }: TenantHandle): boolean {
   return tenants.byName(tenant.name)?.tenant.id === tenant.id;
+}
+
+/** Whether it is of the KV engine, which alone shows it: the transit engine has no such type. */
+function isSecret(tables: Tables, key: string): boolean {
+  return lookUpManagedKey(tables, key)?.type === 'secret';
 }
 
 /** The name of the key that an operation's path names; undefined if it names none. */

@@ -57,6 +57,7 @@ export function importKey(key: string): Operation {
   return {
     id: 'importManagedKey',
     params: { key },
+    makes: true,
     body(given) {
       if (!isAbsent(given.convergent_encryption)) {
         throw invalid('import cannot be used on keys with convergent encryption enabled');

@@ -1,6 +1,6 @@
 // Routes of managed keys. Where an operation's work may take long, it is rehearsed first, and the work done elsewhere.
 import type { Answer, Body, EndpointId, EndpointOf, Sent } from '../../api/endpoints.ts';
-import type { keyOperationEndpoints } from '../../api/key-operations.ts';
+import type { KeyItem, keyOperationEndpoints } from '../../api/key-operations.ts';
 import type { keyToolEndpoints } from '../../api/key-tools.ts';
 import type { managedKeyEndpoints } from '../../api/managed-keys.ts';
 import type { Caller, Context } from '../../core/context.ts';
@@ -17,6 +17,7 @@ import {
   encryptWithKey,
   generateDataKey,
   generateWrappedDataKey,
+  needsSlices,
   rewrapWithKey,
 } from '../../core/key-operations.ts';
 import { isLongWork, rehearse, type WorkKind } from '../../core/key-rehearsal.ts';
@@ -43,36 +44,67 @@ import {
 } from '../../core/managed-keys.ts';
 import { KmsError } from '../../errors.ts';
 import type { KeyType } from '../../model/key-types.ts';
+import type { Slices } from '../../store/sql.ts';
 import { type Aside, type Input, listed, type RoutesOf } from '../route.ts';
 
 type InputOf<Id extends EndpointId> = Input<EndpointOf<Id>>;
 type Made<Id extends EndpointId> = Sent<Answer<Id>>;
 
 /** A route whose operation is rehearsed where its work takes long. */
-function worked<Id extends EndpointId>(
-  operation: (ctx: Context, input: InputOf<Id>, work: KeyWork) => Made<Id>,
+function rehearsed<Id extends EndpointId>(
+  operation: (ctx: Context, input: InputOf<Id>, work: KeyWork) => Slices<Made<Id>>,
   takesLong: (input: InputOf<Id>, type: KeyType | undefined) => boolean,
 ) {
   return {
     isNeeded: (input: InputOf<Id>) => takesLong(input, typeOf(input)),
-    inPlace: (ctx: Context, input: InputOf<Id>) => operation(ctx, input, inPlace(ctx.world)),
     async prepare(input: InputOf<Id>, caller: Caller, aside: Aside) {
       const { handle, open, appliance, dialect, isLocal } = input;
       const { tenant, store } = handle;
       const { work, wipe } = await rehearse({
         actors: { caller, tenant, world: appliance.world, dialect, isLocal },
         worker: { run: (orders, from) => aside(() => open.keyWorker.run(orders, from)) },
-        transaction: (run) => store.transaction(run),
-        operation: (ctx, rehearsed) => operation(ctx, input, rehearsed),
+        transactionInSlices: (run) => store.transactionInSlices(run),
+        operation: (ctx, orders) => operation(ctx, input, orders),
       });
-      return (ctx: Context) => {
-        try {
-          return operation(ctx, input, work);
-        } finally {
-          wipe();
-        }
+      return {
+        *slices(ctx: Context) {
+          try {
+            return yield* operation(ctx, input, work);
+          } finally {
+            wipe();
+          }
+        },
       };
     },
+  };
+}
+
+/** The same for an operation that may be too long for one turn of the event loop. */
+function sliced<Id extends EndpointId>(
+  operation: (ctx: Context, input: InputOf<Id>, work: KeyWork) => Slices<Made<Id>>,
+  takesLong: (input: InputOf<Id>, type: KeyType | undefined) => boolean,
+  isNeeded: (input: InputOf<Id>) => boolean,
+) {
+  const slices = (ctx: Context, input: InputOf<Id>) => operation(ctx, input, inPlace(ctx.world));
+  return {
+    ...rehearsed<Id>(operation, takesLong),
+    inPlace: (ctx: Context, input: InputOf<Id>) => atOnce(slices(ctx, input)),
+    inSlices: { isNeeded, slices },
+  };
+}
+
+/** The same for one that never is. */
+function worked<Id extends EndpointId>(
+  operation: (ctx: Context, input: InputOf<Id>, work: KeyWork) => Made<Id>,
+  takesLong: (input: InputOf<Id>, type: KeyType | undefined) => boolean,
+) {
+  const inOneGo = function* (ctx: Context, input: InputOf<Id>, work: KeyWork): Slices<Made<Id>> {
+    yield;
+    return operation(ctx, input, work);
+  };
+  return {
+    ...rehearsed<Id>(inOneGo, takesLong),
+    inPlace: (ctx: Context, input: InputOf<Id>) => operation(ctx, input, inPlace(ctx.world)),
   };
 }
 
@@ -101,6 +133,37 @@ function working<Id extends (typeof keyOperationEndpoints)[number]['id']>(
   );
 }
 
+/** A route of work with the key in the path that takes `items`, which are in slices if there are many. */
+function batched<Id extends BatchId>(
+  kind: WorkKind,
+  operation: (ctx: Context, input: { key: string } & Body<Id>, work: KeyWork) => Slices<Made<Id>>,
+) {
+  const run = (ctx: Context, { params, body }: InputOf<Id>, work: KeyWork) =>
+    // Cast: every operation has the key in its path, and a body.
+    operation(ctx, { ...(body as object), ...(params as object) } as { key: string } & Body<Id>, work);
+  const itemsOf = ({ body }: InputOf<Id>): readonly KeyItem[] =>
+    // Cast: the body of each of them, of which `items` may be absent.
+    (body as { readonly items?: readonly KeyItem[] }).items ?? [];
+  return sliced<Id>(
+    run,
+    ({ body }, type) => type !== undefined && isLongWork(type, kind, body as object),
+    (input) => needsSlices(itemsOf(input)),
+  );
+}
+
+type BatchId = Extract<
+  (typeof keyOperationEndpoints)[number],
+  { readonly body: { readonly shape: { readonly items: unknown } } }
+>['id'];
+
+/** Runs all slices in one go. */
+function atOnce<R>(slices: Slices<R>): R {
+  for (;;) {
+    const { done, value } = slices.next();
+    if (done) return value;
+  }
+}
+
 const isRsaType = (type: unknown): boolean => typeof type === 'string' && type.startsWith('rsa-');
 
 export const managedKeyRoutes: RoutesOf<
@@ -111,7 +174,12 @@ export const managedKeyRoutes: RoutesOf<
     ({ body }) => isRsaType(body.type),
   ),
   listManagedKeys: listed((reader, { query, page, item }) =>
-    listManagedKeys(reader, { deleted: query.deleted === 'true', page, item }),
+    listManagedKeys(reader, {
+      deleted: query.deleted === 'true',
+      secrets: query.secrets !== 'false',
+      page,
+      item,
+    }),
   ),
   getWrappingKey: worked<'getWrappingKey'>(
     (ctx, _input, work) => getWrappingKey(ctx, {}, work),
@@ -136,18 +204,19 @@ export const managedKeyRoutes: RoutesOf<
     (ctx, { params, body }, work) => importManagedKey(ctx, { ...body, ...params }, work),
     ({ body }, type) => body.wrapped !== undefined || isRsaType(type ?? body.type),
   ),
-  exportManagedKey: worked<'exportManagedKey'>(
+  exportManagedKey: sliced<'exportManagedKey'>(
     (ctx, { params, body }, work) => exportManagedKey(ctx, { ...body, ...params }, work),
     ({ body }) => body.plaintext !== true,
+    ({ body }) => body.allVersions === true,
   ),
-  encryptWithKey: working<'encryptWithKey'>('encrypt', encryptWithKey),
-  decryptWithKey: working<'decryptWithKey'>('make', decryptWithKey),
-  rewrapWithKey: working<'rewrapWithKey'>('make', rewrapWithKey),
+  encryptWithKey: batched<'encryptWithKey'>('encrypt', encryptWithKey),
+  decryptWithKey: batched<'decryptWithKey'>('make', decryptWithKey),
+  rewrapWithKey: batched<'rewrapWithKey'>('make', rewrapWithKey),
   generateDataKey: working<'generateDataKey'>('encrypt', generateDataKey),
   generateWrappedDataKey: working<'generateWrappedDataKey'>('encrypt', generateWrappedDataKey),
-  signWithKey: working<'signWithKey'>('make', signWithKey),
-  verifyWithKey: working<'verifyWithKey'>('read', verifyWithKey),
-  macWithKey: working<'macWithKey'>('make', macWithKey),
+  signWithKey: batched<'signWithKey'>('make', signWithKey),
+  verifyWithKey: batched<'verifyWithKey'>('read', verifyWithKey),
+  macWithKey: batched<'macWithKey'>('make', macWithKey),
   wrapWithKey: working<'wrapWithKey'>('make', wrapWithKey),
   unwrapWithKey: working<'unwrapWithKey'>('make', unwrapWithKey),
   deriveWithKey: working<'deriveWithKey'>('make', deriveWithKey),

@@ -2,8 +2,14 @@
 // counted beside the log, and tell who depends on a key before it goes.
 import type { Row, Sql } from '../sql.ts';
 
-/** Rows kept of a key; beyond, the one used least recently goes. */
+/** Rows kept of a key. One more takes the place of those of deleted callers, or else of those used least recently. */
 const mostOfKey = 2000;
+/** Rows dropped at once, so that the next new one need not look for them again. */
+const mostDropped = 100;
+
+/** True for a row `u` whose caller was an API key or a user that is deleted. Such a caller depends on nothing. */
+const isGone = `u.caller GLOB 'apik_*' AND NOT EXISTS (SELECT 1 FROM api_keys k WHERE k.id = u.caller)
+  OR u.caller GLOB 'user_*' AND NOT EXISTS (SELECT 1 FROM users p WHERE p.id = u.caller)`;
 
 interface UsedKey {
   readonly keyId: string;
@@ -51,13 +57,27 @@ export function managedKeyUseTable(sql: Sql) {
     )?.seq;
   }
 
-  function dropBeyond(keyId: string): void {
-    const row = sql.get<{ seq: number }>(
-      'SELECT seq FROM managed_key_uses WHERE key_id = ? ORDER BY used_at DESC LIMIT 1 OFFSET ?',
-      keyId,
-      mostOfKey - 1,
-    );
-    if (row) sql.run('DELETE FROM managed_key_uses WHERE seq = ?', row.seq);
+  /** Drops rows if another one of the key needs room. Its latest use stays, even if the caller is deleted. */
+  function makeRoom(keyId: string): void {
+    const last = 'SELECT seq FROM managed_key_uses WHERE key_id = ? LIMIT 1 OFFSET ?';
+    if (!sql.get<{ seq: number }>(last, keyId, mostOfKey - 1)) return;
+    const rows = sql
+      .all<{ seq: number; used_at: number; gone: number }>(
+        `SELECT u.seq, u.used_at, (${isGone}) AS gone FROM managed_key_uses u WHERE u.key_id = ?`,
+        keyId,
+      )
+      .map(({ seq, used_at, gone }) => ({ seq, gone: gone === 1, usedAt: latestOf(seq) ?? used_at }))
+      .sort((a, b) => a.usedAt - b.usedAt);
+    rows.pop();
+    const gone = rows.filter((row) => row.gone);
+    const dropped = (gone.length > 0 ? gone : rows).slice(0, mostDropped);
+    for (const { seq } of dropped) sql.run('DELETE FROM managed_key_uses WHERE seq = ?', seq);
+  }
+
+  /** Time of the latest of the uses that are counted beside the table. */
+  function latestOf(seq: number): number | undefined {
+    const tally = sql.counted(countUse, String(seq));
+    return tally && Number(tally.latest[0]);
   }
 
   return {
@@ -69,7 +89,7 @@ export function managedKeyUseTable(sql: Sql) {
         return;
       }
       const { keyId, version, caller, dialect, operation } = use;
-      dropBeyond(keyId);
+      makeRoom(keyId);
       sql.run(
         `INSERT INTO managed_key_uses (key_id, version, caller, dialect, operation, count, used_at)
           VALUES (?, ?, ?, ?, ?, 1, ?)`,

@@ -25,7 +25,13 @@ export interface KeyVersion {
   readonly createdAt: number;
 }
 
-interface VersionRow extends Row {
+/** A version without its key. */
+export interface ListedVersion extends Omit<KeyVersion, 'sealed'> {
+  /** 0 where `sealed` is empty. */
+  readonly sealedLength: number;
+}
+
+interface AnyRow extends Row {
   seq: number;
   id: string;
   key_id: string;
@@ -34,11 +40,22 @@ interface VersionRow extends Row {
   former_state: KeyState | null;
   origin: KeyOrigin;
   epoch: number;
-  sealed: string;
   public_key: string;
   deleted_at: number | null;
   created_at: number;
 }
+
+interface VersionRow extends AnyRow {
+  sealed: string;
+}
+
+interface ListedRow extends AnyRow {
+  sealed_length: number;
+}
+
+/** Characters of a sealed key: longer ones are read each time, and no more than this of them at once. */
+const longestCached = 8192;
+const mostAtOnce = 128 * 1024;
 
 type VersionState = Pick<KeyVersion, 'state' | 'formerState' | 'deletedAt'>;
 
@@ -64,15 +81,21 @@ export function keyVersionTable(sql: Sql) {
       );
     },
 
-    get: (keyId: string, version: number): KeyVersion | undefined =>
-      sql.remember('managed_key_versions', `${keyId} ${version}`, () => {
+    get(keyId: string, version: number): KeyVersion | undefined {
+      let long: KeyVersion | undefined;
+      const known = sql.remember('managed_key_versions', `${keyId} ${version}`, () => {
         const row = sql.get<VersionRow>(
           'SELECT * FROM managed_key_versions WHERE key_id = ? AND version = ?',
           keyId,
           version,
         );
-        return row && versionFrom(row);
-      }),
+        const stored = row && versionFrom(row);
+        if (!stored || stored.sealed.length <= longestCached) return stored;
+        long = stored;
+        return undefined;
+      });
+      return known ?? long;
+    },
 
     /** The newest version that is active; undefined if none is. */
     newestActive: (keyId: string): number | undefined =>
@@ -85,14 +108,16 @@ export function keyVersionTable(sql: Sql) {
       )?.version,
 
     /** Newest first, from version `from` down to `to`. */
-    between(keyId: string, from: number, to: number): KeyVersion[] {
-      const rows = sql.all<VersionRow>(
-        'SELECT * FROM managed_key_versions WHERE key_id = ? AND version BETWEEN ? AND ? ORDER BY version DESC',
+    between(keyId: string, from: number, to: number): ListedVersion[] {
+      const rows = sql.all<ListedRow>(
+        `SELECT seq, id, key_id, version, state, former_state, origin, epoch, length(sealed) AS sealed_length,
+          public_key, deleted_at, created_at FROM managed_key_versions
+          WHERE key_id = ? AND version BETWEEN ? AND ? ORDER BY version DESC`,
         keyId,
         to,
         from,
       );
-      return rows.map(versionFrom);
+      return rows.map((row) => ({ ...listedFrom(row), sealedLength: row.sealed_length }));
     },
 
     /** The number of messages made under the version of that id. */
@@ -164,7 +189,13 @@ export function keyVersionTable(sql: Sql) {
 
     /** Some versions that are sealed under tenant keys older than `epoch`, each with the type of its key. */
     before(epoch: number, most: number): (KeyVersion & { readonly type: KeyType })[] {
-      const rows = sql.all<VersionRow & { type: KeyType }>(
+      let length = 0;
+      const isEnough = ({ sealed }: VersionRow) => {
+        length += sealed.length;
+        return length >= mostAtOnce;
+      };
+      const rows = sql.some<VersionRow & { type: KeyType }>(
+        isEnough,
         `SELECT v.*, k.type FROM managed_key_versions v JOIN managed_keys k ON k.id = v.key_id
           WHERE v.epoch < ? AND v.sealed != '' LIMIT ?`,
         epoch,
@@ -180,6 +211,10 @@ export function keyVersionTable(sql: Sql) {
 }
 
 function versionFrom(row: VersionRow): KeyVersion {
+  return { ...listedFrom(row), sealed: row.sealed };
+}
+
+function listedFrom(row: AnyRow): Omit<KeyVersion, 'sealed'> {
   return {
     seq: row.seq,
     id: row.id,
@@ -189,7 +224,6 @@ function versionFrom(row: VersionRow): KeyVersion {
     formerState: row.former_state ?? undefined,
     origin: row.origin,
     epoch: row.epoch,
-    sealed: row.sealed,
     publicKey: row.public_key,
     deletedAt: row.deleted_at ?? undefined,
     createdAt: row.created_at,

@@ -49,9 +49,10 @@ export function wrappingKeyTable(sql: Sql) {
       sql.run('UPDATE wrapping_keys SET epoch = ?, sealed = ? WHERE id = ?', epoch, sealed, id);
     },
 
-    /** Erases those made before that time. */
-    eraseBefore(time: number): void {
-      sql.run('DELETE FROM wrapping_keys WHERE created_at < ?', time);
+    /** Erases those made at or before that time, and writes nothing if there are none. */
+    eraseUntil(time: number): void {
+      const old = sql.get<{ seq: number }>('SELECT seq FROM wrapping_keys WHERE created_at <= ? LIMIT 1', time);
+      if (old) sql.run('DELETE FROM wrapping_keys WHERE created_at <= ?', time);
     },
   };
 }
