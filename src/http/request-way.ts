@@ -289,8 +289,9 @@ export class EndpointWay {
   ): RequestResult {
     ctx.enter(tx);
     const outcome = this.#operate(input, ctx, operation);
-    const served = { outcome, action: this.#traits.action, tenant: ctx.tenant.id };
     const { identified } = ctx;
+    const refusedBy = identified?.how?.refusedBy;
+    const served = { outcome, action: this.#traits.action, tenant: ctx.tenant.id, refusedBy };
     if (!identified) return served;
     const { userId: keyid } = identified;
     if (keyid !== undefined) {

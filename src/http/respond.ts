@@ -56,6 +56,8 @@ export interface RequestResult {
   readonly dialect?: string | undefined;
   /** The statuses of the several acts in one request. */
   readonly did?: readonly number[] | undefined;
+  /** The check that refused a program's login; absent for other requests. */
+  readonly refusedBy?: string | undefined;
   /** A request without a credential, under an unknown name. */
   readonly byNobody?: boolean;
 }

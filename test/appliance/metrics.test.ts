@@ -11,6 +11,7 @@ import { initAppliance } from '../../src/appliance/init.ts';
 import { serve } from '../../src/server/serve.ts';
 import { Buckets, mostRings, otherRings, RequestCounts, StoreCounts } from '../../src/telemetry/metrics/counts.ts';
 import { type Family, numberOf, parsePrometheus } from '../support/prometheus-text.ts';
+import { TokenIssuer } from '../support/token-issuer.ts';
 import { place } from './tenant-appliance.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-metrics-'));
@@ -298,4 +299,22 @@ test('the reader of these tests refuses what a scraper would', () => {
   assert.equal(numberOf(parsePrometheus(`${head}a_total{b="c\\"\\\\\\n"} 1\n`), 'a_total', { b: 'c"\\\n' }), 1);
   const bad = ['a_total 1', 'b_total 1\n', 'a_total{b=c} 1\n', 'a_total 1\na_total 2\n', 'a_total x\n', 'a_total -1\n'];
   for (const each of bad) assert.throws(() => parsePrometheus(head + each), each);
+});
+
+test('logins of programs are counted by the check that refused them', async () => {
+  await using at = await opened();
+  const { root, made, appliance } = at;
+  const issuer = await TokenIssuer.make(() => Date.now());
+  const trust = { kind: 'jwt', issuer: issuer.issuer, audience: 'kms', subject: 'build', jwks: issuer.jwks };
+  await send(root, 'POST', `/auth/apikeys/${made.apiKey.keyid}/proofs`, trust);
+  const logIn = async (claims: object, role: string = made.apiKey.keyid) =>
+    send({ app: appliance.app }, 'POST', '/auth/workload/login', { token: await issuer.token({ ...claims }), role });
+  await logIn({});
+  await logIn({});
+  await logIn({ aud: 'vault' });
+  await logIn({ sub: 'other' });
+  await logIn({}, 'nobody');
+  const scraped = await scrape(root);
+  const logins = (result: string) => numberOf(scraped, 'kms_workload_logins_total', { result });
+  assert.deepEqual(['accepted', 'audience', 'subject', 'role'].map(logins), [2, 1, 1, 1]);
 });

@@ -61,6 +61,8 @@ export class RequestCounts implements Meter {
   readonly #rings: Map<string, Map<string, number>> | undefined;
   /** Successful requests to managed keys by tenant, then by key and dialect, one number for each action. */
   readonly #keys = new Map<string, Map<string, KeyUses>>();
+  /** Logins of programs by tenant, then by result. */
+  readonly #workloads = new Map<string, Map<string, number>>();
   /** Logins under unknown names, by tenant. */
   readonly #byNobody = new Map<string, number>();
 
@@ -72,7 +74,8 @@ export class RequestCounts implements Meter {
     const byTenant = new Map<string, ActionCounts>();
     const rings = action === 'keyring.encrypt' ? this.#rings : undefined;
     const isOfKey = action.startsWith('key.');
-    return ({ tenant, outcome: { status }, granted, ringname, dialect, byNobody, did }, milliseconds) => {
+    const isWorkload = action === 'workloadLogin';
+    return ({ tenant, outcome: { status }, granted, ringname, dialect, byNobody, did, refusedBy }, milliseconds) => {
       if (tenant === undefined) return;
       let counts = byTenant.get(tenant);
       if (!counts) {
@@ -83,6 +86,7 @@ export class RequestCounts implements Meter {
       if (did) counts.addItems(did);
       if (isOfKey && status === 200) this.#countKey(tenant, action, ringname, dialect);
       if (rings && status === 200 && ringname) countRing(rings, tenant, ringname);
+      if (isWorkload) this.#countWorkload(tenant, status < 400 ? 'accepted' : (refusedBy ?? 'other'));
       if (byNobody) this.#byNobody.set(tenant, this.loginsByNobody(tenant) + 1);
     };
   }
@@ -112,6 +116,17 @@ export class RequestCounts implements Meter {
   /** Successful requests to managed keys: `key` is absent if keys are not counted by name. */
   keyUses(tenant: string): readonly KeyUses[] {
     return [...(this.#keys.get(tenant)?.values() ?? [])];
+  }
+
+  /** `accepted`, the check that refused the token, or `other`: a brake, a malformed request. */
+  workloadLogins(tenant: string): ReadonlyMap<string, number> {
+    return this.#workloads.get(tenant) ?? none;
+  }
+
+  #countWorkload(tenant: string, result: string): void {
+    const results = this.#workloads.get(tenant) ?? new Map<string, number>();
+    this.#workloads.set(tenant, results);
+    results.set(result, (results.get(result) ?? 0) + 1);
   }
 
   #countKey(tenant: string, action: string, ringname: string | undefined, dialect = 'native'): void {

@@ -107,6 +107,12 @@ export class Metrics {
       [],
       [{ value: this.#requests.loginsByNobody(tenant) }],
     );
+    out.counter(
+      'kms_workload_logins_total',
+      'Logins of programs by a proof of their API key, by result.',
+      ['result'],
+      [...this.#requests.workloadLogins(tenant)].map(([result, value]) => ({ labels: { result }, value })),
+    );
     const rings = this.#requests.encryptsByRing(tenant);
     if (!rings) return;
     const samples = [...rings].map(([ring, value]) => ({ labels: { ring }, value }));
