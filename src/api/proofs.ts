@@ -257,7 +257,7 @@ export const proofEndpoints = [
   endpoint('workloadLogin', {
     tag: login,
     summary: 'Log in as an API key with a signed token that one of its proofs trusts',
-    access: { kind: 'public', backoff: true, recorded: 'session.create' },
+    access: { kind: 'public', recorded: 'session.create' },
     body: z.object({
       token,
       role: role.exactOptional(),

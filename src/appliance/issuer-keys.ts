@@ -20,6 +20,12 @@ export const allAlgorithms: readonly string[] = Object.values(algorithms).flat()
 
 /** Bits of an RSA modulus. */
 const leastModulus = 2048;
+const mostModulus = 8192;
+/** Digits of the base64url of an RSA exponent: what a larger one costs to verify with is for an attacker to choose. */
+const longestExponent = 7;
+/** Keys pinned in one proof, and characters of them. */
+const mostPinned = 20;
+const longestPinned = 65_536;
 /** Bytes of an answer. */
 const mostAnswer = 1_048_576;
 const answerTimeout = 5_000;
@@ -31,7 +37,7 @@ const mostRemembered = 256;
 type PublicJwk = ReturnType<typeof publicJwk.parse>;
 
 /** The keys that verify tokens, with their public members alone. Keys for anything else are left out. */
-export function verifyingKeys(given: unknown): JSONWebKeySet {
+function verifyingKeys(given: unknown): JSONWebKeySet {
   const set = jwkSet.safeParse(given);
   if (!set.success) throw invalidField('jwks', `expected a JSON Web Key Set of at most ${mostJwks} keys`);
   const keys = set.data.keys.flatMap((each) => {
@@ -42,13 +48,25 @@ export function verifyingKeys(given: unknown): JSONWebKeySet {
   return { keys };
 }
 
-function isForTokens({ kty, crv, alg, use, n }: PublicJwk): boolean {
+/** Keys that somebody gives to be pinned. Throws `invalid` if there are none, or too many. */
+export function pinnedKeys(given: unknown): JSONWebKeySet {
+  const set = verifyingKeys(given);
+  if (set.keys.length === 0)
+    throw invalidField('jwks', 'has no key for signed tokens: RSA from 2,048 bits, EC, Ed25519');
+  if (set.keys.length > mostPinned || JSON.stringify(set).length > longestPinned) {
+    throw invalidField('jwks', `expected at most ${mostPinned} keys, and ${longestPinned} characters`);
+  }
+  return set;
+}
+
+function isForTokens({ kty, crv, alg, use, n = '', e = '' }: PublicJwk): boolean {
   // SPIFFE's word for it is `jwt-svid`.
   if (use !== undefined && use !== 'sig' && use !== 'jwt-svid') return false;
   const kind = kty === 'RSA' ? kty : `${kty} ${crv}`;
   const fitting = Object.hasOwn(algorithms, kind) ? algorithms[kind] : undefined;
   if (!fitting || (alg !== undefined && !fitting.includes(alg))) return false;
-  return kty !== 'RSA' || ((n?.length ?? 0) * 6) / 8 >= leastModulus / 8;
+  const bits = Math.floor((n.length * 6) / 8) * 8;
+  return kty !== 'RSA' || (bits >= leastModulus && bits <= mostModulus && e.length <= longestExponent);
 }
 
 function verifying({ use: _, ...members }: PublicJwk): JWK {
@@ -90,8 +108,10 @@ export class IssuerKeys {
       await known.underWay;
     }
     if (known.keys && this.#elapsed() - known.answeredAt < goodFor) return known.keys;
+    const why = known.problem instanceof Error ? known.problem.message : 'they were not asked for';
+    // Not as a failure of the appliance: anybody can cause it, as often as they like.
     throw new KmsError('unavailable', `the keys of ${trust.issuer} cannot be had now: try again later`, {
-      cause: known.problem,
+      logReason: why.slice(0, 200),
     });
   }
 

@@ -68,7 +68,12 @@ function needSafe({ protocol, hostname }: URL, { issuer, isPrivateAllowed }: Pro
   if (!isPrivateAllowed && isIP(host) !== 0 && isPrivate(host)) throw notPublic(hostname);
 }
 
-const notRouted = addressSet([...privateBlocks, '0.0.0.0/8', '100.64.0.0/10', '224.0.0.0/3', '::/127', 'ff00::/8']);
+const notRouted = addressSet([
+  ...privateBlocks,
+  ...['0.0.0.0/8', '100.64.0.0/10', '192.0.0.0/24', '198.18.0.0/15', '224.0.0.0/3'],
+  // Among them those that have an IPv4 address inside: NAT64, 6to4 and Teredo.
+  ...['::/96', '64:ff9b::/32', '2001::/32', '2002::/16', 'fec0::/10', 'ff00::/8'],
+]);
 
 function isPrivate(address: string): boolean {
   return notRouted.has(plainAddress(address) ?? address);

@@ -4,8 +4,9 @@ import type * as Jose from 'jose';
 import type { World } from '../core/context.ts';
 import type { TokenVerdict, TokenVerifier } from '../core/proofs/token-verifier.ts';
 import { isSpiffe, type Misfit, misfitOf, type TokenCheck, type Trust } from '../core/proofs/trust.ts';
-import type { JsonObject } from '../model/json.ts';
-import { allAlgorithms, IssuerKeys, verifyingKeys } from './issuer-keys.ts';
+import { hashSecret } from '../crypto/secrets.ts';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
+import { allAlgorithms, IssuerKeys, pinnedKeys } from './issuer-keys.ts';
 
 /** Characters of a token. */
 const longestToken = 16_384;
@@ -30,11 +31,11 @@ interface ReadyKeys {
 
 export function tokenVerifier(world: Pick<World, 'now' | 'elapsed'>): TokenVerifier {
   const issuers = new IssuerKeys(world);
-  /** Least recently used first, by the text of the keys. */
+  /** Least recently used first, by a hash of the keys. */
   const ready = new Map<string, ReadyKeys>();
 
   function readyKeys(jose: typeof Jose, set: unknown): ReadyKeys {
-    const name = JSON.stringify(set);
+    const name = hashSecret(JSON.stringify(set));
     const keys = set as Jose.JSONWebKeySet;
     const nameless = keys.keys.filter(({ kid }) => kid === undefined);
     const known = ready.get(name) ?? {
@@ -87,17 +88,21 @@ export function tokenVerifier(world: Pick<World, 'now' | 'elapsed'>): TokenVerif
 
   return {
     verify,
-    issuerOf(token) {
+    namedBy(token) {
       if (token.length > longestToken) return undefined;
       try {
         const payload: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString('utf8'));
-        const issuer = typeof payload === 'object' && payload !== null ? Reflect.get(payload, 'iss') : undefined;
-        return typeof issuer === 'string' ? issuer : undefined;
+        if (!isJsonObject(payload)) return undefined;
+        const { iss, sub } = payload;
+        return {
+          issuer: typeof iss === 'string' ? iss : undefined,
+          subject: typeof sub === 'string' ? sub : undefined,
+        };
       } catch {
         return undefined;
       }
     },
-    publicKeys: (given) => ({ ...verifyingKeys(given) }),
+    publicKeys: (given) => ({ ...pinnedKeys(given) }),
   };
 }
 

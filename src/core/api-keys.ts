@@ -23,7 +23,7 @@ import { holderNeeded, mayGrant, mayTouch, missingFlag } from './authorization.t
 import { type Caller, type Context, needQuota } from './context.ts';
 import { letsIn } from './credential.ts';
 import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
-import { findApiKey } from './proofs/proofs.ts';
+import { findApiKey, proofThings } from './proofs/proofs.ts';
 import { type RingRef, refuseOtherKind, unknownRing } from './rings.ts';
 import { findUser, userThing } from './users.ts';
 
@@ -44,6 +44,7 @@ export function createApiKey(ctx: Context, input: CreateApiKeyInput): FullApiKey
   const account = findAccount(tx, input.account);
   mayGrant(caller, parseFlags(flags));
   needQuota(ctx, 'apikeys', () => tx.apiKeys.count());
+  needName(ctx, input.name);
   const userId = caller.kind === 'user' ? caller.userId : undefined;
   if (userId !== undefined) needPlace(tx, userId);
   const made = makeApiKey(ctx, {
@@ -62,6 +63,16 @@ export function createApiKey(ctx: Context, input: CreateApiKeyInput): FullApiKey
     ...changedRights(undefined, parseFlags(flags)),
   });
   return made;
+}
+
+/**
+ * Throws `forbidden` for the name of a key as which programs log in by name and which the caller may not touch: with
+ * two keys of that name, they could not.
+ */
+function needName({ tx, caller, world }: Context, name: string | undefined): void {
+  for (const id of name === undefined ? [] : tx.apiKeys.idsToLogInByName(name, world.now(), 2)) {
+    mayTouch(caller, findApiKey(tx, id));
+  }
 }
 
 /** API keys per user: every answer about a user names them. */
@@ -181,6 +192,7 @@ function update(
   if (input.flags && input.op === 'merge') checkFlags(flags);
   const compiled = parseFlags(flags);
   if (input.flags || owner !== undefined) mayGrant(caller, compiled);
+  if (input.name !== undefined && input.name !== key.name) needName(ctx, input.name);
   const { allowedAddresses, expiresAt } = input;
   const accountId = input.references?.accountId;
   const changed = {
@@ -210,7 +222,11 @@ function update(
       { ...safeApiKey(key), owner: key.userId ?? null },
       { ...said, owner: changed.userId ?? null },
     ),
-    objects: owners.map(({ id, user }) => (user ? userThing(user) : { type: 'user', id })),
+    objects: [
+      ...owners.map(({ id, user }) => (user ? userThing(user) : { type: 'user' as const, id })),
+      // They hand out what the key gains.
+      ...(newFlags ? proofThings(tx, key.id) : []),
+    ],
     ...changedUse(
       { active: key.active, flags: flagsOfText(key.flagsText) },
       { active: changed.active, flags: compiled },

@@ -46,6 +46,8 @@ export interface ActivityDetails {
   readonly state?: string;
   /** For a proof of an API key: what was done to it. */
   readonly proofChange?: string;
+  /** For a proof of an API key: by what it is known. */
+  readonly trust?: JsonObject;
   /** For a managed key that came in or went out: how it was. */
   readonly transfer?: 'wrapped' | 'plaintext' | 'public';
   /** Names of fields. */
@@ -72,6 +74,7 @@ export function detailsProps({
   state,
   transfer,
   proofChange,
+  trust,
   ...lists
 }: ActivityDetails): JsonObject {
   const props: Record<string, unknown> = {};
@@ -84,6 +87,7 @@ export function detailsProps({
   if (fromKeyVersion !== undefined) props.fromKeyVersion = fromKeyVersion;
   if (state !== undefined) props.state = state;
   if (proofChange !== undefined) props.proofChange = proofChange;
+  if (trust !== undefined) props.trust = trust;
   if (transfer !== undefined) props.transfer = transfer;
   for (const [name, list] of Object.entries(lists)) if (list.length > 0) props[name] = list;
   return props;

@@ -376,3 +376,170 @@ test('no token is in the log or the activity', async () => {
   const kept = JSON.stringify([a.log, await a.activity()]);
   for (const secret of [token, token.split('.')[2] ?? '', accessToken]) assert.equal(kept.includes(secret), false);
 });
+
+test('trusts by words that any tenant of a public issuer has cannot be made', async () => {
+  const { a, issuer, key } = await around();
+  const github = 'https://token.actions.githubusercontent.com';
+  const gitlab = 'https://gitlab.com';
+  const google = 'https://accounts.google.com';
+  const refused: readonly (readonly [string, AnyJson])[] = [
+    [github, { claims: { sub: 'repo:**' } }],
+    [github, { claims: { '/sub': 'repo:acme/x' } }],
+    [github, { claims: { repository_visibility: 'private' } }],
+    [github, { claims: { repository: 'acme*/**' } }],
+    [github, { claims: { repository_owner_id: '4*' } }],
+    [github, { claims: { actor: 'ada' } }],
+    [github, { subject: 'repo:acme*/x:ref:refs/heads/main' }],
+    [gitlab, { claims: { user_access_level: 'owner' } }],
+    [gitlab, { subject: 'project_path:**' }],
+    [google, { subject: '1*' }],
+    [google, { claims: { locale: 'en' } }],
+    ['https://app.terraform.io', { claims: { terraform_run_phase: 'apply' } }],
+    ['https://agent.buildkite.com', { claims: { build_branch: 'main' } }],
+    ['https://kubernetes.default.svc', { subject: 'system:serviceaccount:*:*' }],
+    ['https://kubernetes.default.svc', { subject: 'system:serviceaccount:prod*:app' }],
+    ['https://ci.example.org', { subject: 's**' }],
+    ['https://ci.example.org', { claims: { project: 'p*' } }],
+    ['spiffe://acme', { subject: 'spiffe://acme/*' }],
+  ];
+  const trust = { kind: 'jwt', audience: 'kms', jwks: issuer.jwks };
+  for (const [named, more] of refused) {
+    const body = { ...trust, issuer: named, ...more };
+    const { status } = await a.call('POST', `/auth/apikeys/${key.keyid}/proofs`, body);
+    assert.equal(status, 400, JSON.stringify([named, more]));
+  }
+  const taken: readonly (readonly [string, AnyJson])[] = [
+    [github, { subject: 'repo:acme/*:ref:refs/heads/main' }],
+    [github, { claims: { repository_owner_id: 42, ref: 'refs/heads/main' } }],
+    [github, { claims: { repository: 'acme/*' } }],
+    [gitlab, { subject: 'project_path:acme/payroll:**' }],
+    [google, { subject: '104857600' }],
+    ['https://kubernetes.default.svc', { subject: 'system:serviceaccount:prod:*' }],
+    ['spiffe://acme', { subject: 'spiffe://acme/ns/prod/*' }],
+  ];
+  for (const [named, more] of taken) {
+    const { status, body } = await a.call('POST', `/auth/apikeys/${key.keyid}/proofs`, {
+      ...trust,
+      issuer: named,
+      ...more,
+    });
+    assert.equal(status, 200, JSON.stringify([named, more, body]));
+  }
+});
+
+test('keys that would cost much to verify with, or none at all, cannot be pinned', async () => {
+  const { a, issuer, key } = await around();
+  const long = (bits: number) => Buffer.alloc(bits / 8, 0xff).toString('base64url');
+  const rsa = (bits: number, e = 'AQAB') => ({ kty: 'RSA', n: long(bits), e });
+  const many = Array.from({ length: 21 }, () => rsa(2048));
+  for (const keys of [
+    [],
+    [rsa(1024)],
+    [rsa(16_384)],
+    [rsa(3072, long(3072))],
+    [{ ...rsa(2048), alg: 'HS256' }],
+    many,
+  ]) {
+    const body = { kind: 'jwt', issuer: issuer.issuer, audience: 'kms', subject: 'build', jwks: { keys } };
+    assert.equal((await a.call('POST', `/auth/apikeys/${key.keyid}/proofs`, body)).status, 400, `${keys.length} keys`);
+  }
+});
+
+test('a refused token that is sent again leaves no second record, and is braked in the end', async () => {
+  const { a, key } = await around();
+  const statuses: number[] = [];
+  for (let n = 0; n < 600; n++) statuses.push((await logIn(a, 'a.b.c', key.keyid)).status);
+  assert.ok(statuses.includes(429));
+  const records = (await a.activity()).filter(
+    ({ action, keyid }) => action === 'session.create' && keyid === key.keyid,
+  );
+  assert.equal(records.length, 1);
+});
+
+test('a token of a disabled key is no success that forgives others', async () => {
+  const { a, issuer, key } = await around();
+  await a.call('PUT', '/auth/apikeyid', { apikeyid: key.keyid, op: 'merge', active: false });
+  let braked = false;
+  for (let n = 0; n < 80 && !braked; n++) {
+    const token = n % 10 === 0 ? await issuer.token({ n }) : await issuer.token({ aud: 'x', n });
+    braked = (await logIn(a, token, key.keyid)).status === 429;
+  }
+  assert.ok(braked);
+});
+
+test('failed passwords do not keep programs out', async () => {
+  const { a, issuer, key } = await around();
+  for (let n = 0; n < 60; n++) {
+    await a.call('POST', '/auth/basic/login', { username: `u${n}`, password: 'x' }, { key: null });
+  }
+  assert.equal((await logIn(a, await issuer.token(), key.keyid)).status, 200);
+});
+
+test('sessions that have ended push no open one out', async () => {
+  const { a, issuer, key } = await around();
+  const { accessToken: open } = (await logIn(a, await issuer.token(), key.keyid)).body;
+  for (let n = 0; n < 1010; n++) {
+    const { accessToken } = (await logIn(a, await issuer.token(), key.keyid)).body;
+    await a.call('POST', '/auth/workload/logout', undefined, { key: accessToken });
+  }
+  assert.equal((await a.call('GET', '/ks/keyrings', undefined, { key: open })).status, 200);
+});
+
+test('the name by which programs log in is not taken by a caller who may not touch their key', async () => {
+  const { a, issuer, key } = await around();
+  await a.call('PUT', '/auth/apikeyid', { apikeyid: key.keyid, op: 'merge', name: 'payroll-ci' });
+  const weak = await a.keyWith('apikey.create', 'apikey.update');
+  const make = { accountId: a.accountId, name: 'payroll-ci', flags: {} };
+  assert.equal((await a.call('POST', '/auth/apikey', make, { key: weak.key })).status, 403);
+  const rename = { apikeyid: weak.keyid, op: 'merge', name: 'payroll-ci' };
+  assert.equal((await a.call('PUT', '/auth/apikeyid', rename, { key: weak.key })).status, 403);
+  // An old key of the same name, disabled, is no rival.
+  const old = (await a.call('POST', '/auth/apikey', make)).body;
+  await a.call('PUT', '/auth/apikeyid', { apikeyid: old.keyid, op: 'merge', active: false });
+  assert.equal((await logIn(a, await issuer.token(), 'payroll-ci')).status, 200);
+});
+
+test('a token that is used up is so for every proof, and after its proof was made again', async () => {
+  const { a, issuer, key } = await around();
+  const once = () => trustIssuer(a, key.keyid, issuer, { subject: 'once', once: true });
+  const [first, second] = [await once(), await once()];
+  const token = await issuer.token({ sub: 'once', jti: 'y', exp: Math.floor(a.world.now() / 1000) + 60.5 });
+  assert.equal((await logIn(a, token, first.id)).status, 200);
+  assert.match((await logIn(a, token, second.id)).body.message, /used before/);
+  await a.call('DELETE', `/auth/apikeys/${key.keyid}/proofs/${first.id}`);
+  assert.match((await logIn(a, token, (await once()).id)).body.message, /used before/);
+});
+
+test('numbers that are rounded when they are read fit no claim', async () => {
+  const { a, issuer, key } = await around();
+  const trust = { subject: undefined, claims: { uid: '9007199254740992' } };
+  const proof = await trustIssuer(a, key.keyid, issuer, trust);
+  const [header = '', ,] = (await issuer.token()).split('.');
+  assert.ok(header);
+  assert.equal((await logIn(a, await issuer.token({ uid: 9007199254740992 }), proof.id)).status, 400);
+  assert.equal((await logIn(a, await issuer.token({ uid: '9007199254740992' }), proof.id)).status, 200);
+});
+
+test('a session ends with its key, and none revives with its proof', async () => {
+  const { a, issuer, key, proof } = await around();
+  const expiresAt = a.world.now() + 60_000;
+  await a.call('PUT', '/auth/apikeyid', { apikeyid: key.keyid, op: 'merge', expiresAt });
+  const { body } = await logIn(a, await issuer.token(), key.keyid);
+  assert.equal(body.expiresAt, expiresAt);
+  const path = `/auth/apikeys/${key.keyid}/proofs/${proof.id}`;
+  await a.call('PATCH', path, { active: false });
+  await a.call('PATCH', path, { active: true });
+  assert.equal((await a.call('GET', '/ks/keyrings', undefined, { key: body.accessToken })).status, 401);
+});
+
+test('records tell what a proof trusted, whose token was refused, and which proofs get new flags', async () => {
+  const { a, issuer, key, proof } = await around();
+  await logIn(a, await issuer.token({ sub: 'other' }), key.keyid);
+  await a.call('PUT', '/auth/apikeyid', { apikeyid: key.keyid, op: 'merge', flags: { 'keyring.create': true } });
+  const [grown, refused, added] = (await a.activity()).filter(({ props }) => JSON.stringify(props).includes(proof.id));
+  assert.equal(added?.props.proofChange, 'add');
+  assert.equal((added?.props.trust as AnyJson).issuer, issuer.issuer);
+  assert.equal(refused?.props.refusedBy, 'subject');
+  assert.equal(refused?.props.subject, 'other');
+  assert.equal(grown?.action, 'apikey.update');
+});

@@ -1,57 +1,80 @@
 // WorkloadBrake slows guessing at logins of programs down, by address alone: tokens cannot be guessed, and who sends
-// rubbish must not lock a program out by its name. A client that tries the same refused token again is not counted
-// again.
+// rubbish must not lock a program out by its name. Tries with one refused token count less, since clients try again.
 import { hashSecret } from '../../crypto/secrets.ts';
 import type { BackoffTurn } from '../backoff.ts';
 import type { World } from '../context.ts';
 import type { LoginBackoff } from '../login-backoff.ts';
 
-/** Milliseconds for which a refused token counts once. */
-const countedFor = 60_000;
+/** Milliseconds for which a refused token is remembered. */
+const rememberedFor = 60_000;
 const mostHeld = 10_000;
+/** Tries with one refused token, of which one counts. */
+const oneOf = 10;
 
-interface Origin {
+interface LoginOrigin {
   readonly tenant: string;
   readonly address: string;
+}
+
+interface Refused {
+  readonly at: number;
+  tries: number;
 }
 
 export class WorkloadBrake {
   readonly #backoff: LoginBackoff;
   readonly #elapsed: World['elapsed'];
-  /** When a token was refused to an origin, by both; oldest first. */
-  readonly #refused = new Map<string, number>();
+  /** Refused tokens of an origin, by both; oldest first. */
+  readonly #refused = new Map<string, Refused>();
 
   constructor(backoff: LoginBackoff, elapsed: World['elapsed']) {
     this.#backoff = backoff;
     this.#elapsed = elapsed;
   }
 
-  /** Throws `rate-limited` if the origin has to wait. */
-  async attempt<T extends { readonly told: { readonly proven?: unknown } }>(
-    origin: Origin,
+  /**
+   * Runs the check of a token. A refused one is counted, and so is one that cannot be checked; a good one is no success
+   * before `forgive`. `isRepeated`: it was refused before, and needs no record again. Throws `rate-limited` if the
+   * origin has to wait.
+   */
+  async attempt<T extends { readonly proven?: unknown }>(
+    origin: LoginOrigin,
     token: string,
     work: () => Promise<T>,
-  ): Promise<T> {
+  ): Promise<{ readonly outcome: T; readonly isRepeated: boolean }> {
     const turn = await this.#backoff.begin(origin);
     try {
       const outcome = await work();
-      if (outcome.told.proven !== undefined) turn.succeeded();
-      else this.#count(origin, hashSecret(token), turn);
-      return outcome;
+      const isRepeated = outcome.proven === undefined && this.#count(origin, token, turn);
+      return { outcome, isRepeated };
+    } catch (error) {
+      this.#count(origin, token, turn);
+      throw error;
     } finally {
       turn.abandoned();
     }
   }
 
-  #count({ tenant, address }: Origin, hash: string, turn: BackoffTurn): void {
-    const name = `${tenant} ${address} ${hash}`;
+  /** Clears the counts of an origin from which a login succeeded. */
+  forgive(origin: LoginOrigin): void {
+    this.#backoff.forgive(origin);
+  }
+
+  /** Returns whether the token was refused within the last minute. */
+  #count({ tenant, address }: LoginOrigin, token: string, turn: BackoffTurn): boolean {
+    const name = `${tenant} ${address} ${hashSecret(token)}`;
     const now = this.#elapsed();
-    const before = this.#refused.get(name);
-    if (before !== undefined && now - before < countedFor) return;
+    const known = this.#refused.get(name);
+    if (known && now - known.at < rememberedFor) {
+      known.tries++;
+      if (known.tries % oneOf === 0) turn.failed();
+      return true;
+    }
     this.#refused.delete(name);
     const [oldest] = this.#refused.size >= mostHeld ? this.#refused.keys() : [];
     if (oldest !== undefined) this.#refused.delete(oldest);
-    this.#refused.set(name, now);
+    this.#refused.set(name, { at: now, tries: 1 });
     turn.failed();
+    return false;
   }
 }

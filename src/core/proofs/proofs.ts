@@ -163,6 +163,8 @@ export function setProof(ctx: Context, { keyid, proof: id }: ProofRef, active: b
   if (active) mayGrant(caller, flagsOfText(key.flagsText));
   const needHolder = holderNeeded(ctx);
   tx.proofs.setActive(proof.id, active);
+  // A stolen token of it must not work again when it is switched on again.
+  if (!active) tx.workloadSessions.eraseOfProof(proof.id);
   needHolder();
   noteProof(ctx, key, proof, active ? 'enable' : 'disable');
   return proofAnswer({ ...proof, active });
@@ -190,7 +192,7 @@ export function removeProof(ctx: Context, { keyid, proof: id }: ProofRef): Recor
 }
 
 function findProof({ proofs }: Pick<Tables, 'proofs'>, key: ApiKey, id: string): Proof {
-  const found = proofs.ofKey(key.id).find((each) => each.id === id || each.subject === id);
+  const found = proofs.ofKey(key.id).find((each) => each.id === id || (each.kind === 'aws' && each.subject === id));
   if (!found) throw unknownProof();
   return found;
 }
@@ -199,9 +201,32 @@ function unknownProof(): KmsError {
   return new KmsError('not-found', 'the API key has no such proof');
 }
 
-function noteProof(ctx: Context, key: ApiKey, { id, kind }: { id: string; kind: string }, what: string): void {
+/** The active proofs of a key, for a record of what they hand out. */
+export function proofThings({ proofs }: Pick<Tables, 'proofs'>, keyid: string): ResourceRef[] {
+  return proofs
+    .ofKey(keyid)
+    .filter(({ active }) => active)
+    .map(({ id, kind }) => ({ type: 'proof', id, name: kind }));
+}
+
+interface NotedProof {
+  readonly id: string;
+  readonly kind: string;
+  readonly subject?: string | undefined;
+  readonly settings?: JsonObject;
+}
+
+/** Characters of a trust in a record; of a longer one, the claims are left out. */
+const longestTrust = 4096;
+
+/** The record tells by what the proof is known, since nothing else does once it is removed. */
+function noteProof(ctx: Context, key: ApiKey, { id, kind, subject, settings }: NotedProof, what: string): void {
+  const { issuer, audiences, subject: sub, claims } = kind === 'jwt' && settings ? settings : {};
+  const full = { issuer, audience: audiences, subject: sub, claims };
+  const trust = JSON.stringify(full).length > longestTrust ? { issuer } : full;
+  const known = kind === 'jwt' ? trust : subject === undefined ? undefined : { subject };
   const proof: ResourceRef = { type: 'proof', id, name: kind };
-  ctx.note({ object: apiKeyThing(key), objects: [proof], proofChange: what });
+  ctx.note({ object: apiKeyThing(key), objects: [proof], proofChange: what, ...(known && { trust: known }) });
 }
 
 /** Where and how a trust is stored. */

@@ -59,11 +59,47 @@ const commonClaims: ReadonlySet<string> = new Set([
   'kubernetes.io',
 ]);
 
-/** Issuers that everybody can get tokens from, and how a subject there begins once it names an owner. */
-const publicIssuers: Readonly<Record<string, RegExp>> = {
-  'https://token.actions.githubusercontent.com': /^(?:[a-z_]+:[^:*]*:)*repo(?:sitory)?(?:_owner)?(?:_id)?:[^:*/]+[/:@]/,
-  'https://gitlab.com': /^(?:project_path|user):[^:*/]+[/:]/,
-  'https://accounts.google.com': /^[0-9]+$/,
+/** An issuer that everybody can get tokens from: subjects and claims that name an owner. */
+interface PublicIssuer {
+  /** Matches the whole subject, or what stands before its first star. */
+  readonly subject: RegExp;
+  readonly claims: readonly string[];
+}
+
+const publicIssuers: Readonly<Record<string, PublicIssuer>> = {
+  'https://token.actions.githubusercontent.com': {
+    subject: /^(?:[a-z_]+:[^:*]+:)*(?:repo|repository|repository_owner|repository_owner_id|repository_id):[^:*/]+[/:@]/,
+    claims: [
+      ...['repository', 'repository_id', 'repository_owner', 'repository_owner_id'],
+      ...['job_workflow_ref', 'workflow_ref', 'enterprise', 'enterprise_id'],
+    ],
+  },
+  'https://gitlab.com': {
+    subject: /^(?:project_path|user):[^:*/]+[/:]/,
+    claims: [
+      ...['project_id', 'project_path', 'namespace_id', 'namespace_path'],
+      ...['user_id', 'user_login', 'ci_config_ref_uri'],
+    ],
+  },
+  'https://accounts.google.com': {
+    subject: /^[0-9]+$/,
+    claims: ['email', 'hd', '/google/compute_engine/project_id', '/google/compute_engine/instance_id'],
+  },
+  'https://app.terraform.io': {
+    subject: /^organization:[^:*]+:/,
+    claims: [
+      'terraform_organization_id',
+      'terraform_organization_name',
+      'terraform_project_id',
+      'terraform_workspace_id',
+    ],
+  },
+  'https://agent.buildkite.com': {
+    subject: /^organization:[^:*]+:/,
+    claims: ['organization_slug', 'organization_id', 'pipeline_id'],
+  },
+  'https://oidc.vercel.com': { subject: /^owner:[^:*]+:/, claims: ['owner', 'owner_id', 'project_id'] },
+  'https://oauth2.sigstore.dev/auth': { subject: /^[^*]+$/, claims: ['email'] },
 };
 
 /** Trust as given. */
@@ -163,9 +199,10 @@ function checkedClaims(given: Readonly<Record<string, unknown>>): Record<string,
   const checked = entries.map(([claim, value]) => {
     const field = `claims.${claim}`;
     shortText('claims', claim);
+    if (claim === 'sub' || claim === '/sub') throw invalidField(field, 'is given as the subject');
     const values = [value].flat().map((each) => {
-      if (typeof each !== 'string' && typeof each !== 'number' && typeof each !== 'boolean') {
-        throw invalidField(field, 'expected a text, a number, a boolean, or a list of them');
+      if (typeof each !== 'string' && !Number.isSafeInteger(each) && typeof each !== 'boolean') {
+        throw invalidField(field, 'expected a text, an integer of at most 2^53, a boolean, or a list of them');
       }
       globText(field, String(each));
       return String(each);
@@ -180,12 +217,30 @@ function checkedClaims(given: Readonly<Record<string, unknown>>): Record<string,
 
 /** Whether only somebody in particular can have such a token. */
 function namesSomebody(issuer: string, subject: string | undefined, claims: Trust['claims']): boolean {
-  const owner = Object.hasOwn(publicIssuers, issuer) ? publicIssuers[issuer] : undefined;
-  const start = subject?.split('*')[0] ?? '';
-  if (owner ? owner.test(start) : start !== '' && !/^[a-z]+:(?:\/\/)?$/.test(start)) return true;
-  return Object.entries(claims).some(
-    ([claim, values]) => !commonClaims.has(claim.replace(/^\//, '')) && values.every((value) => !value.startsWith('*')),
-  );
+  const known = Object.hasOwn(publicIssuers, issuer) ? publicIssuers[issuer] : undefined;
+  if (
+    subject !== undefined &&
+    isBordered(subject) &&
+    (known ? known.subject : privateSubject).test(beforeStar(subject))
+  ) {
+    return true;
+  }
+  return Object.entries(claims).some(([claim, values]) => {
+    const isOwn = known ? known.claims.includes(claim) : !commonClaims.has(claim.replace(/^\//, ''));
+    return isOwn && values.every(isBordered);
+  });
+}
+
+/** Beyond a scheme, a trust domain, or the words that all service accounts of Kubernetes begin with. */
+const privateSubject = /^(?!(?:[a-z]+:(?:\/\/[^/]*\/?)?|system:serviceaccount:[^:]*)$)./;
+
+function beforeStar(glob: string): string {
+  return glob.split('*')[0] ?? '';
+}
+
+/** Whether what stands before the first star ends where a name does, so that no longer name begins the same. */
+function isBordered(glob: string): boolean {
+  return !glob.includes('*') || /[:/@]$/.test(beforeStar(glob));
 }
 
 /** Checks of a token, in their order. */
@@ -251,7 +306,8 @@ function claimAt(claims: JsonObject, claim: string): unknown {
 
 function fitsValue(wanted: string, found: unknown): boolean {
   if (typeof found === 'string') return fitsGlob(wanted, found);
-  return (typeof found === 'number' || typeof found === 'boolean') && String(found) === wanted;
+  // Larger integers are rounded when they are read.
+  return (Number.isSafeInteger(found) || typeof found === 'boolean') && String(found) === wanted;
 }
 
 /** Characters of a text that a glob is compared with. */

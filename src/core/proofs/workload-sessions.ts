@@ -10,15 +10,20 @@ import type { KnownProof } from '../../store/tables/proofs.ts';
 import type { WorkloadSession } from '../../store/tables/workload-sessions.ts';
 import type { Caller, Context, PublicContext } from '../context.ts';
 import { trustOf } from './proofs.ts';
-import type { TokenVerdict, TokenVerifier } from './token-verifier.ts';
-import type { Misfit, Trust } from './trust.ts';
+import { checkToken, type TokenVerifier } from './token-verifier.ts';
+import { type Misfit, type Trust, tokenChecks } from './trust.ts';
 
 /** Milliseconds for which an ended session is remembered, so that use of its token is recognized and recorded. */
 const remembered = 86_400_000;
-/** Sessions of one API key; one more erases the oldest. */
+/** Open sessions of one API key, of which one more erases the oldest; and as many that have ended. */
 const mostSessions = 1000;
 /** Expired rows purged with each new session: more than are added. */
 const purgedAtOnce = 20;
+/** Whether a key is active and not expired. */
+function isInForce({ active, expiresAt }: CredentialRow, now: number): boolean {
+  return active && (expiresAt === undefined || now < expiresAt);
+}
+
 /** Proofs that a token is compared with, if the login names none. */
 const mostCompared = 20;
 
@@ -68,21 +73,31 @@ export interface LoginAim {
 
 /**
  * The proofs that a login may be by. `role` is the id or name of an API key, or the id of a proof. Without it all
- * proofs that trust the issuer are compared, each of which decides for itself.
+ * proofs that trust the issuer are compared, each of which decides for itself; those of keys that cannot be used are
+ * left out.
  */
 export function aimOf(
   { apiKeys, proofs }: Pick<Tables, 'apiKeys' | 'proofs'>,
-  role: string | undefined,
-  issuer: string | undefined,
+  {
+    role,
+    issuer,
+    now,
+  }: { readonly role: string | undefined; readonly issuer: string | undefined; readonly now: number },
 ): LoginAim {
   if (role === undefined) {
     const found = issuer === undefined ? [] : proofs.activeBySubject('jwt', issuer, mostCompared + 1);
     if (found.length > mostCompared) throw invalidField('role', 'is required: several API keys trust this issuer');
-    return { keyid: undefined, candidates: found.map(candidate) };
+    const isInUse = ({ apikeyId }: KnownProof): boolean => {
+      const key = apiKeys.credentialById(apikeyId);
+      return key !== undefined && isInForce(key, now);
+    };
+    return { keyid: undefined, candidates: found.filter(isInUse).map(candidate) };
   }
   const named = proofs.byId(role);
-  const [byName, ...others] = apiKeys.idsByName(role, 2);
-  const keyid = named?.apikeyId ?? apiKeys.credentialById(role)?.id ?? (others.length === 0 ? byName : undefined);
+  const byId = named?.apikeyId ?? apiKeys.credentialById(role)?.id;
+  const [byName, ...others] = byId === undefined ? apiKeys.idsToLogInByName(role, now, 2) : [];
+  if (others.length > 0) throw invalidField('role', 'is the name of several API keys: give the id of one');
+  const keyid = byId ?? byName;
   if (keyid === undefined) return { keyid, candidates: [] };
   const all = named ? [named] : proofs.ofKey(keyid);
   const open = all.filter(({ kind, active }) => kind === 'jwt' && active);
@@ -100,42 +115,86 @@ interface ProvenToken {
   readonly claims: JsonObject;
 }
 
-export type TokenOutcome =
-  | { readonly proven: ProvenToken }
-  | { readonly proven?: undefined; readonly misfit: Misfit; readonly proof: KnownProof | undefined };
+interface RefusedLogin {
+  readonly proven?: undefined;
+  readonly misfit: Misfit;
+  readonly proof: KnownProof | undefined;
+  /** The subject of a token whose signature is right. */
+  readonly subject: string | undefined;
+}
+
+export type TokenOutcome = { readonly proven: ProvenToken } | RefusedLogin;
 
 /**
- * Compares a token with each candidate. Of those that refuse it, the one that went furthest tells why. Rejects with
- * `unavailable` if keys of an issuer cannot be had, unless another proof fits.
+ * Compares a token with all candidates. Of those that refuse it, the one that went furthest tells why. Rejects with
+ * `unavailable` if the keys of an issuer cannot be had and no other proof tells more.
  */
-export async function compareToken(
-  verifier: TokenVerifier,
-  token: string,
-  { candidates, keyid }: LoginAim,
-  order: (misfit: Misfit) => number,
-): Promise<TokenOutcome> {
+export async function compareToken(verifier: TokenVerifier, token: string, aim: LoginAim): Promise<TokenOutcome> {
+  const { candidates, keyid } = aim;
+  const checked = await Promise.allSettled(candidates.map(({ trust }) => checkToken(verifier, token, trust)));
   const fitting: ProvenToken[] = [];
-  let nearest: { misfit: Misfit; proof: KnownProof } | undefined;
+  let nearest: RefusedLogin | undefined;
   let problem: unknown;
-  for (const { proof, trust } of candidates) {
-    let verdict: TokenVerdict;
-    try {
-      verdict = await verifier.verify(token, trust);
-    } catch (error) {
-      problem ??= error;
-      continue;
+  for (const [n, each] of checked.entries()) {
+    const candidate = candidates[n];
+    if (!candidate) continue;
+    const { proof, trust } = candidate;
+    if (each.status === 'rejected') problem ??= each.reason;
+    else if (!('misfit' in each.value)) fitting.push({ proof, trust, claims: each.value.claims });
+    else {
+      const { misfit, claims } = each.value;
+      if (!nearest || rankOf(misfit) > rankOf(nearest.misfit)) nearest = { misfit, proof, subject: subjectIn(claims) };
     }
-    if (!('misfit' in verdict)) fitting.push({ proof, trust, claims: verdict.claims });
-    else if (!nearest || order(verdict.misfit) > order(nearest.misfit)) nearest = { misfit: verdict.misfit, proof };
-    if (fitting.length > 0 && keyid !== undefined) break;
   }
   const [proven] = fitting;
-  if (proven && new Set(fitting.map(({ proof }) => proof.apikeyId)).size > 1) {
+  if (proven && keyid === undefined && new Set(fitting.map(({ proof }) => proof.apikeyId)).size > 1) {
     throw invalidField('role', 'is required: the token fits several API keys');
   }
   if (proven) return { proven };
-  if (problem !== undefined) throw problem;
-  return nearest ?? { misfit: unknownRole, proof: undefined };
+  if (problem !== undefined && (!nearest || rankOf(nearest.misfit) < rankOf({ check: 'audience', reason: '' }))) {
+    throw problem;
+  }
+  return nearest ?? { misfit: unknownRole, proof: undefined, subject: undefined };
+}
+
+/** How far a token got. */
+function rankOf({ check }: Misfit): number {
+  return tokenChecks.indexOf(check);
+}
+
+function subjectIn(claims: JsonObject | undefined): string | undefined {
+  return typeof claims?.sub === 'string' ? claims.sub.slice(0, longestSubject) : undefined;
+}
+
+/** Characters of a subject that are kept. */
+const longestSubject = 1024;
+
+/** The outcome, with a fitting token refused if its key cannot be used, or if it was used up. */
+export function checkedUse(
+  tables: Pick<Tables, 'apiKeys' | 'workloadSessions'>,
+  outcome: TokenOutcome,
+  isUsable: (key: CredentialRow) => boolean,
+): TokenOutcome {
+  if (!outcome.proven) return outcome;
+  const { proof, claims } = outcome.proven;
+  const misfit = misuseOf(tables, outcome.proven, isUsable);
+  return misfit ? { misfit, proof, subject: subjectIn(claims) } : outcome;
+}
+
+function misuseOf(
+  { apiKeys, workloadSessions }: Pick<Tables, 'apiKeys' | 'workloadSessions'>,
+  { proof, trust, claims }: ProvenToken,
+  isUsable: (key: CredentialRow) => boolean,
+): Misfit | undefined {
+  const key = apiKeys.credentialById(proof.apikeyId);
+  if (!key || !isUsable(key)) {
+    return { check: 'api-key', reason: 'its API key is disabled, expired, or not for this address' };
+  }
+  if (!trust.once) return undefined;
+  const { jti } = claims;
+  if (typeof jti !== 'string' || jti === '') return { check: 'once', claim: 'jti', reason: 'the claim jti is missing' };
+  if (!workloadSessions.isUsed(trust.issuer, hashSecret(jti))) return undefined;
+  return { check: 'once', claim: 'jti', reason: 'it was used before' };
 }
 
 const unknownRole: Misfit = { check: 'role', reason: 'no API key of that name or id trusts its issuer' };
@@ -157,40 +216,26 @@ interface OpenedSession {
 /** Throws `invalid` if the token was used before, or the key is not to be used now or from here. */
 export function loginByToken(
   ctx: PublicContext,
-  { proof, trust, claims }: ProvenToken,
+  proven: ProvenToken,
   lifetimes: WorkloadLifetimes,
   isUsable: (key: CredentialRow) => boolean,
   seconds?: number,
 ): OpenedSession {
   const { tx } = ctx;
-  const subject = typeof claims.sub === 'string' ? claims.sub.slice(0, 1024) : '';
-  ctx.identify?.(proof.apikeyId, { proof: proof.id, subject });
-  const key = tx.apiKeys.credentialById(proof.apikeyId);
+  const { proof, trust, claims } = proven;
+  const subject = subjectIn(claims) ?? '';
   // Both were read before the transaction, and may be gone.
-  if (!key || tx.proofs.byId(proof.id)?.active !== true || !isUsable(key)) {
-    refuse(ctx, proof, subject, {
-      check: 'api-key',
-      reason: 'its API key is disabled, expired, or not for this address',
-    });
-  }
-  if (trust.once) useOnce(ctx, proof, claims, subject);
+  const isGone = tx.proofs.byId(proof.id)?.active !== true;
+  const misfit = isGone ? ({ check: 'api-key', reason: 'its proof is gone' } as const) : misuseOf(tx, proven, isUsable);
+  const refusedBy = misfit && { refusedBy: misfit.check };
+  ctx.identify?.(proof.apikeyId, { proof: proof.id, subject, ...refusedBy });
+  if (misfit) throw refusedToken(misfit);
+  const { jti, exp } = claims;
+  // Longer than the verifier's tolerance after its expiry.
+  const until = Math.ceil((typeof exp === 'number' ? exp : 0) * 1000) + 120_000;
+  if (trust.once) tx.workloadSessions.useOnce(trust.issuer, hashSecret(String(jti)), until);
   const workload = leaseOf(seconds, lifetimes);
   return openWorkloadSession(ctx, { proof, subject, details: {} }, { ...lifetimes, workload });
-}
-
-function useOnce(ctx: PublicContext, proof: KnownProof, { jti, exp }: JsonObject, subject: string): void {
-  if (typeof jti !== 'string' || jti === '') {
-    refuse(ctx, proof, subject, { check: 'once', claim: 'jti', reason: 'the claim jti is missing' });
-  }
-  // Longer than the verifier's tolerance after its expiry.
-  const until = (typeof exp === 'number' ? exp : 0) * 1000 + 120_000;
-  if (ctx.tx.workloadSessions.useOnce(proof.id, hashSecret(String(jti)), until)) return;
-  refuse(ctx, proof, subject, { check: 'once', claim: 'jti', reason: 'it was used before' });
-}
-
-function refuse(ctx: PublicContext, proof: KnownProof, subject: string, misfit: Misfit): never {
-  ctx.identify?.(proof.apikeyId, { proof: proof.id, subject, refusedBy: misfit.check });
-  throw refusedToken(misfit);
 }
 
 /** The refusal of a token, with the check that refused it for programs. */
@@ -208,6 +253,7 @@ function openWorkloadSession(
 ): OpenedSession {
   const now = world.now();
   const token = newToken('workload', world.random);
+  const ends = tx.apiKeys.credentialById(proof.apikeyId)?.expiresAt ?? Number.POSITIVE_INFINITY;
   const session = {
     tokenHash: hashSecret(token),
     id: world.newId('sess'),
@@ -217,12 +263,12 @@ function openWorkloadSession(
     boundTo,
     details,
     createdAt: now,
-    expiresAt: now + workload,
-    lastExpiry: now + Math.max(workload, longest),
+    expiresAt: Math.min(now + workload, ends),
+    lastExpiry: Math.min(now + Math.max(workload, longest), ends),
     endedAt: undefined,
   };
   tx.workloadSessions.insert(session);
-  tx.workloadSessions.keepNewest(proof.apikeyId, mostSessions);
+  tx.workloadSessions.keepNewest(proof.apikeyId, mostSessions, now);
   tx.workloadSessions.purge(now - remembered, purgedAtOnce);
   tx.proofs.noteUse(proof.id, now);
   tx.apiKeys.noteUse(proof.apikeyId, now);
@@ -251,7 +297,8 @@ export function renewWorkloadSession(
   { seconds, lifetimes }: { readonly seconds: number | undefined; readonly lifetimes: WorkloadLifetimes },
 ): Answer<'renewWorkloadSession'> {
   const session = ownWorkloadSession(tx, caller);
-  const expiresAt = Math.min(world.now() + leaseOf(seconds, lifetimes), session.lastExpiry);
+  const ends = tx.apiKeys.credentialById(session.apikeyId)?.expiresAt ?? session.lastExpiry;
+  const expiresAt = Math.min(world.now() + leaseOf(seconds, lifetimes), session.lastExpiry, ends);
   tx.workloadSessions.extend(session.tokenHash, expiresAt);
   return sessionAnswer({ ...session, expiresAt }, world.now());
 }

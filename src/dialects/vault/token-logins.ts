@@ -36,7 +36,7 @@ export const tokenLogins: Readonly<Record<Method, Operation>> = {
 /** The operations of a workload token's holder on it, by path and method; undefined for anything else. */
 export function ownTokenOperation(path: string, method: string, token: string): Operation | undefined {
   if (!isWellFormedToken('workload', token)) return undefined;
-  if (path === 'token/lookup-self' && method === 'GET') {
+  if (path === 'token/lookup-self') {
     return { id: 'getWorkloadSession', answer: (ours) => found(lookedUp(ours, token)) };
   }
   if (method !== 'POST' && method !== 'PUT') return undefined;

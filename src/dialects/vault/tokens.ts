@@ -4,6 +4,7 @@ import { activityRecord } from '../../core/activity.ts';
 import type { World } from '../../core/context.ts';
 import { Bearer, type Origin } from '../../core/credential.ts';
 import type { LoginBackoff } from '../../core/login-backoff.ts';
+import { proofProps } from '../../core/proofs/proofs.ts';
 import { identify } from '../../http/admission.ts';
 import type { TenantHandle } from '../../http/tenant-directory.ts';
 import type { Flags } from '../../model/flags.ts';
@@ -45,7 +46,14 @@ export async function holderOf(asked: TokenRequest, action: string, status: numb
     const known = identify(tx, new Bearer(token), from, world.now());
     if (!known) return undefined;
     const { caller, usable } = known;
-    const told = { keyid: caller.id, action, validAction: usable && status < 400, status: usable ? status : 401 };
+    const props = { ...proofProps(caller), dialect: 'vault' };
+    const told = {
+      keyid: caller.id,
+      action,
+      validAction: usable && status < 400,
+      status: usable ? status : 401,
+      props,
+    };
     tx.record(activityRecord(world, { ...told, address: from.remoteAddress }));
     if (!usable) return undefined;
     const key = caller.kind === 'apikey' ? tx.apiKeys.byId(caller.id) : undefined;
@@ -137,12 +145,14 @@ export async function logIn(
 async function holderOfRole(asked: TokenRequest, role: string, secret: string): Promise<Holder | undefined> {
   const { handle, from, world } = asked;
   const known = await handle.store.transaction((tables) => identify(tables, new Bearer(secret), from, world.now()));
-  if (known?.caller.kind === 'apikey' && known.caller.id === role) {
+  const caller = known?.caller;
+  if (caller?.kind === 'apikey' && caller.id === role && !caller.proof) {
     return holderOf({ ...asked, token: secret }, 'session.create', 200);
   }
   await handle.store.transaction((tx) => {
     if (!tx.apiKeys.byId(role)) return;
-    const told = { keyid: role, action: 'session.create', validAction: false, status: 400 };
+    const props = { dialect: 'vault' };
+    const told = { keyid: role, action: 'session.create', validAction: false, status: 400, props };
     tx.record(activityRecord(world, { ...told, address: from.remoteAddress }));
   });
   return undefined;

@@ -1,12 +1,14 @@
 // Routes of proofs of API keys, and of the logins by them. Tokens are verified before the transaction, since their
 // issuers' keys may have to be asked for.
-import type { Answer } from '../../api/endpoints.ts';
 import type { proofEndpoints } from '../../api/proofs.ts';
-import { isUsable } from '../../core/credential.ts';
+import type { PublicContext } from '../../core/context.ts';
+import { isUsable, letsIn } from '../../core/credential.ts';
 import { addProof, findApiKey, listProofs, removeProof, setProof, trustOf } from '../../core/proofs/proofs.ts';
+import { checkToken } from '../../core/proofs/token-verifier.ts';
 import { type Misfit, tokenChecks } from '../../core/proofs/trust.ts';
 import {
   aimOf,
+  checkedUse,
   compareToken,
   endWorkloadSession,
   type LoginAim,
@@ -17,9 +19,9 @@ import {
   sessionAnswer,
   type TokenOutcome,
 } from '../../core/proofs/workload-sessions.ts';
-import { KmsError } from '../../errors.ts';
+import type { KmsError } from '../../errors.ts';
 import type { CredentialRow } from '../../store/tables/api-keys.ts';
-import type { RequestScope, RoutesOf } from '../route.ts';
+import type { RoutesOf } from '../route.ts';
 
 export const proofRoutes: RoutesOf<(typeof proofEndpoints)[number]['id']> = {
   listProofs: (ctx, { params }) => listProofs(ctx, params),
@@ -27,36 +29,46 @@ export const proofRoutes: RoutesOf<(typeof proofEndpoints)[number]['id']> = {
   updateProof: (ctx, { params, body }) => setProof(ctx, params, body.active),
   removeProof: (ctx, { params }) => removeProof(ctx, params),
   testProof: {
-    async prepare({ params, body, handle, open }) {
-      const candidates = await handle.store.transaction((tables) =>
-        tables.proofs.ofKey(findApiKey(tables, params.keyid).id).filter(({ kind }) => kind === 'jwt'),
+    async prepare(input) {
+      const { params, body, handle, open, appliance } = input;
+      const { key, candidates } = await handle.store.transaction((tables) => ({
+        key: findApiKey(tables, params.keyid),
+        candidates: tables.proofs.ofKey(params.keyid).filter(({ kind }) => kind === 'jwt'),
+      }));
+      const verdicts = await Promise.all(
+        candidates.map((proof) => checkToken(open.people.tokens, body.token, trustOf(proof))),
       );
-      const tested: Answer<'testProof'>['proofs'] = [];
-      for (const proof of candidates) {
-        const verdict = await open.people.tokens.verify(body.token, trustOf(proof));
-        const misfit = 'misfit' in verdict ? verdict.misfit : undefined;
-        tested.push({ proof: proof.id, accepted: misfit === undefined && proof.active, steps: stepsTo(misfit) });
-      }
-      return () => ({ proofs: tested });
+      const isInForce = letsIn(key, appliance.world.now());
+      return () => ({
+        proofs: candidates.map((proof, n) => {
+          const verdict = verdicts[n];
+          const misfit = verdict && 'misfit' in verdict ? verdict.misfit : undefined;
+          const off = proof.active && isInForce ? undefined : offMisfit(proof.active);
+          return { proof: proof.id, accepted: !misfit && !off, steps: stepsTo(misfit ?? off) };
+        }),
+      });
     },
   },
   workloadLogin: {
     async prepare(input) {
       const { body, open, appliance, handle } = input;
-      const { lifetimes, workloads } = open.people;
-      const outcome = await workloads.attempt(originOf(input), body.token, async () => {
-        const aim = await handle.store.transaction((tables) =>
-          aimOf(tables, body.role, open.people.tokens.issuerOf(body.token)),
-        );
-        return { aim, told: await compareToken(open.people.tokens, body.token, aim, rankOf) };
+      const { lifetimes, workloads, tokens } = open.people;
+      const { token, role } = body;
+      const origin = { tenant: handle.tenant.id, address: input.address };
+      const from = { remoteAddress: input.isLocal ? undefined : input.address, local: input.isLocal };
+      const isGood = (key: CredentialRow): boolean => isUsable(key, from, appliance.world.now());
+      let aim: LoginAim = { keyid: undefined, candidates: [] };
+      const { outcome, isRepeated } = await workloads.attempt(origin, token, async () => {
+        const asked = { role, issuer: tokens.namedBy(token)?.issuer, now: appliance.world.now() };
+        aim = await handle.store.transaction((tables) => aimOf(tables, asked));
+        const compared = await compareToken(tokens, token, aim);
+        return handle.store.transaction((tables) => checkedUse(tables, compared, isGood));
       });
       return (ctx) => {
-        const { proven } = outcome.told;
-        if (!proven) throw refusal(ctx, outcome.aim, outcome.told, body.role);
-        const from = { remoteAddress: input.isLocal ? undefined : input.address, local: input.isLocal };
-        const isGood = (key: CredentialRow): boolean => isUsable(key, from, appliance.world.now());
-        const { token, session } = loginByToken(ctx, proven, lifetimes, isGood, body.seconds);
-        return { accessToken: token, ...sessionAnswer(session, appliance.world.now()) };
+        if (!outcome.proven) throw refusal(ctx, outcome, isRepeated ? undefined : aim.keyid, role);
+        const { token: accessToken, session } = loginByToken(ctx, outcome.proven, lifetimes, isGood, body.seconds);
+        workloads.forgive(origin);
+        return { accessToken, ...sessionAnswer(session, appliance.world.now()) };
       };
     },
   },
@@ -66,35 +78,29 @@ export const proofRoutes: RoutesOf<(typeof proofEndpoints)[number]['id']> = {
   endWorkloadSession: (ctx) => endWorkloadSession(ctx),
 };
 
-function originOf({ handle, address }: RequestScope & { readonly address: string }): {
-  readonly tenant: string;
-  readonly address: string;
-} {
-  return { tenant: handle.tenant.id, address };
-}
-
-/** How far a token got. */
-function rankOf({ check }: Misfit): number {
-  return tokenChecks.indexOf(check);
+/** The misfit of a token whose proof or key is off. */
+function offMisfit(isProofOn: boolean): Misfit {
+  return { check: 'api-key', reason: isProofOn ? 'the API key is disabled or expired' : 'the proof is disabled' };
 }
 
 /** The checks that were passed, and the one that failed. */
 function stepsTo(misfit: Misfit | undefined): { check: string; ok: boolean; reason?: string }[] {
-  const verified = tokenChecks.slice(tokenChecks.indexOf('form'), tokenChecks.indexOf('api-key'));
-  if (!misfit) return verified.map((check) => ({ check, ok: true }));
-  const passed = verified.slice(0, verified.indexOf(misfit.check)).map((check) => ({ check, ok: true }));
+  const all = tokenChecks.slice(tokenChecks.indexOf('form'), tokenChecks.indexOf('once'));
+  if (!misfit) return all.map((check) => ({ check, ok: true }));
+  const passed = all.slice(0, all.indexOf(misfit.check)).map((check) => ({ check, ok: true }));
   return [...passed, { check: misfit.check, ok: false, reason: misfit.reason }];
 }
 
-/** Recorded under the API key that was meant, if the login named one. */
+type Identify = Pick<PublicContext, 'identify'>;
+
+/** Recorded under the API key that was meant; one that was refused just before is counted alone. */
 function refusal(
-  ctx: { identify?: ((id: string | undefined, how?: { proof?: string; refusedBy?: string }) => void) | undefined },
-  { keyid }: LoginAim,
-  told: TokenOutcome,
+  ctx: Identify,
+  { misfit, proof, subject }: Exclude<TokenOutcome, { readonly proven: object }>,
+  keyid: string | undefined,
   role: string | undefined,
 ): KmsError {
-  if (told.proven) throw new KmsError('internal', 'a token that fits is not refused');
-  const { misfit, proof } = told;
-  ctx.identify?.(keyid ?? proof?.apikeyId, { refusedBy: misfit.check, ...(proof && { proof: proof.id }) });
+  const how = { refusedBy: misfit.check, ...(proof && { proof: proof.id }), ...(subject !== undefined && { subject }) };
+  ctx.identify?.(keyid, how);
   return refusedToken(misfit, misfit.check === 'role' ? role : undefined);
 }

@@ -144,7 +144,6 @@ export function apiKeyTable(sql: Sql) {
   function eraseProofs(id: string): void {
     for (const proof of sql.all<{ id: string }>('SELECT id FROM api_key_proofs WHERE apikey_id = ?', id)) {
       sql.run('DELETE FROM api_key_proof_uses WHERE proof_id = ?', proof.id);
-      sql.run('DELETE FROM used_tokens WHERE proof_id = ?', proof.id);
     }
     sql.run('DELETE FROM workload_sessions WHERE apikey_id = ?', id);
     sql.run('DELETE FROM api_key_proofs WHERE apikey_id = ?', id);
@@ -186,10 +185,18 @@ export function apiKeyTable(sql: Sql) {
         return row && credentialRow(row);
       }),
 
-    /** Ids of the keys of that name, oldest first, at most `most`. */
-    idsByName: (name: string, most: number): string[] =>
+    /** Ids of the keys of that name which programs can log in as with a signed token, oldest first, at most `most`. */
+    idsToLogInByName: (name: string, now: number, most: number): string[] =>
       sql
-        .all<{ id: string }>(`SELECT id FROM api_keys WHERE name = ? AND name <> '' ORDER BY seq LIMIT ?`, name, most)
+        .all<{ id: string }>(
+          `SELECT id FROM api_keys k WHERE name = ? AND name <> '' AND active = 1
+            AND (expires_at IS NULL OR expires_at > ?) AND EXISTS
+            (SELECT 1 FROM api_key_proofs p WHERE p.apikey_id = k.id AND p.kind = 'jwt' AND p.active = 1)
+            ORDER BY seq LIMIT ?`,
+          name,
+          now,
+          most,
+        )
         .map(({ id }) => id),
 
     /** Gives the key a secret in place of the one that it has, or takes it away. */

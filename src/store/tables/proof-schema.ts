@@ -47,10 +47,10 @@ export const proofSchema: readonly string[] = [
   // Tokens that may be used once, until they expire.
   `CREATE TABLE used_tokens (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    proof_id TEXT NOT NULL,
+    issuer TEXT NOT NULL,
     token TEXT NOT NULL,
     expires_at INTEGER NOT NULL,
-    UNIQUE (proof_id, token)
+    UNIQUE (issuer, token)
   )`,
   `CREATE INDEX used_tokens_by_expiry ON used_tokens (expires_at)`,
   // Programs may log in by the name of an API key.

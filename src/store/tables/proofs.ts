@@ -137,7 +137,6 @@ export function proofTable(sql: Sql) {
 
     erase(id: string): void {
       sql.run('DELETE FROM api_key_proof_uses WHERE proof_id = ?', id);
-      sql.run('DELETE FROM used_tokens WHERE proof_id = ?', id);
       sql.run('DELETE FROM api_key_proofs WHERE id = ?', id);
     },
 

@@ -70,14 +70,18 @@ export function workloadSessionTable(sql: Sql) {
       sql.run('UPDATE workload_sessions SET ended_at = ? WHERE token_hash = ?', now, tokenHash);
     },
 
-    /** Erases all but the newest `most` sessions of the key. */
-    keepNewest(apikeyId: string, most: number): void {
-      const row = sql.get<{ seq: number }>(
-        'SELECT seq FROM workload_sessions WHERE apikey_id = ? ORDER BY seq DESC LIMIT 1 OFFSET ?',
-        apikeyId,
-        most,
-      );
-      if (row) sql.run('DELETE FROM workload_sessions WHERE apikey_id = ? AND seq <= ?', apikeyId, row.seq);
+    /** Erases all but the newest `most` open sessions of the key, and all but as many that have ended. */
+    keepNewest(apikeyId: string, most: number, now: number): void {
+      const isOpen = 'ended_at IS NULL AND expires_at > ?';
+      for (const which of [isOpen, `NOT (${isOpen})`]) {
+        const beyond = sql.all<{ seq: number }>(
+          `SELECT seq FROM workload_sessions WHERE apikey_id = ? AND ${which} ORDER BY seq DESC LIMIT 20 OFFSET ?`,
+          apikeyId,
+          now,
+          most,
+        );
+        for (const { seq } of beyond) sql.run('DELETE FROM workload_sessions WHERE seq = ?', seq);
+      }
     },
 
     eraseOfProof(proofId: string): void {
@@ -92,16 +96,13 @@ export function workloadSessionTable(sql: Sql) {
       for (const { seq } of due('used_tokens')) sql.run('DELETE FROM used_tokens WHERE seq = ?', seq);
     },
 
-    /** Notes the use of a token that may be used once; returns false if it was used before. */
-    useOnce(proofId: string, token: string, expiresAt: number): boolean {
-      const added = sql.run(
-        'INSERT INTO used_tokens (proof_id, token, expires_at) VALUES (?, ?, ?) ON CONFLICT (proof_id, token) DO NOTHING',
-        proofId,
-        token,
-        expiresAt,
-      );
-      return added === 1;
+    /** Notes the use of a token that may be used once. `token` is a hash of its id. */
+    useOnce(issuer: string, token: string, expiresAt: number): void {
+      sql.run('INSERT INTO used_tokens (issuer, token, expires_at) VALUES (?, ?, ?)', issuer, token, expiresAt);
     },
+
+    isUsed: (issuer: string, token: string): boolean =>
+      sql.get('SELECT 1 AS used FROM used_tokens WHERE issuer = ? AND token = ?', issuer, token) !== undefined,
   };
 }
 
