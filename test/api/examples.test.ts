@@ -22,6 +22,7 @@ import {
 import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
 import { Authenticator, appCode } from '../support/authenticator.ts';
 import { operationsOf } from '../support/description.ts';
+import { TokenIssuer, trustIssuer } from '../support/token-issuer.ts';
 
 const ada = { username: 'ada', email: 'ada@example.org', firstName: 'Ada', lastName: 'Lovelace' };
 /** Endpoints that make the objects of the other examples. */
@@ -78,6 +79,7 @@ async function seeded(a: Appliance, id: string): Promise<Readonly<Record<string,
   if (leftOut !== 'account') values[sample.accountId] = (await post('/auth/accounts', { uid: 'billing' })).id;
   const { key, keyid } = await post('/auth/apikey', { accountId: a.accountId });
   Object.assign(values, { [sample.apikey]: key, [sample.apikeyId]: keyid });
+  if (id.includes('Proof') || id.includes('orkload')) Object.assign(values, await proofValues(a, id, keyid));
   if (leftOut === 'invited') return { ...values, [sample.inviteToken]: await inviteToken(a, ada) };
   const invite = await inviteToken(a, leftOut === 'user' ? undefined : ada);
   values[sample.inviteToken] = invite;
@@ -98,6 +100,18 @@ async function seeded(a: Appliance, id: string): Promise<Readonly<Record<string,
   }
   if (id === 'restoreKeyring') await a.call('DELETE', '/ks/keyrings/payroll');
   return values;
+}
+
+/** A proof of the API key, and a token that it trusts or that a login with that gave. */
+async function proofValues(a: Appliance, id: string, keyid: string): Promise<Readonly<Record<string, string>>> {
+  if (id === 'addProof') return {};
+  const issuer = await TokenIssuer.make(() => a.world.now());
+  const { id: proof } = await trustIssuer(a, keyid, issuer);
+  const token = await issuer.token();
+  const known = { [sample.proofId]: proof, [sample.signedToken]: token };
+  if (!id.endsWith('WorkloadSession')) return known;
+  const { body } = await a.call('POST', '/auth/workload/login', { token, role: keyid }, { key: null });
+  return { ...known, [sample.workloadToken]: body.accessToken };
 }
 
 /** Keys that the appliance holds: one that encrypts, and others for each of the other uses. */
@@ -215,8 +229,8 @@ for (const { method, path, operation } of operations) {
     const query = parameters.filter((each) => each.in === 'query' && (each.required || each.name === 'token'));
     const search = new URLSearchParams(query.map(({ name, example }) => [name, real(String(example))])).toString();
     const example = Object.values(requestBody?.content ?? {})[0]?.example;
-    const key =
-      security.length === 0 ? null : sessionOnly.includes(id) ? (values[sample.accessToken] ?? '') : a.root.key;
+    const ownKey = id.endsWith('WorkloadSession') ? (values[sample.workloadToken] ?? '') : a.root.key;
+    const key = security.length === 0 ? null : sessionOnly.includes(id) ? (values[sample.accessToken] ?? '') : ownKey;
     const response = await a.app.fetch(
       new Request(`http://kms.test${target}?${search}`, {
         method,

@@ -72,6 +72,9 @@ export function missing(endpoint: Endpoint): readonly Refused[] {
     importManagedKey: { publicKey: 'x', isNewVersion: true },
     exportManagedKey: { plaintext: true },
     createApiKey: { accountId: 'x' },
+    addProof: { kind: 'secret' },
+    updateProof: { active: false },
+    testProof: { token: 'x' },
     updateApiKey: { apikeyid: 'x', op: 'merge' },
     updateApiKeyBySecret: { key: 'x', op: 'merge' },
     updateAccount: {},
@@ -297,6 +300,16 @@ export const special: readonly Special[] = [
       const body = { credential: new Authenticator().get({ rpId, challenge }) };
       for (let n = 0; n < 6; n++) await a.call('POST', '/auth/passkey/login', body, { key: null });
       return { url: '/auth/passkey/login', key: null, body };
+    },
+  },
+  {
+    name: 'too many failures',
+    id: 'workloadLogin',
+    status: 429,
+    async make(a) {
+      const body = (n: number) => ({ token: `x${n}`, role: 'x' });
+      for (let n = 0; n < 51; n++) await a.call('POST', '/auth/workload/login', body(n), { key: null });
+      return { url: '/auth/workload/login', key: null, body: body(0) };
     },
   },
   ...(

@@ -538,7 +538,8 @@ test('records tell what a proof trusted, whose token was refused, and which proo
   await a.call('PUT', '/auth/apikeyid', { apikeyid: key.keyid, op: 'merge', flags: { 'keyring.create': true } });
   const [grown, refused, added] = (await a.activity()).filter(({ props }) => JSON.stringify(props).includes(proof.id));
   assert.equal(added?.props.proofChange, 'add');
-  assert.equal((added?.props.trust as AnyJson).issuer, issuer.issuer);
+  const { trust }: AnyJson = added?.props ?? {};
+  assert.equal(trust.issuer, issuer.issuer);
   assert.equal(refused?.props.refusedBy, 'subject');
   assert.equal(refused?.props.subject, 'other');
   assert.equal(grown?.action, 'apikey.update');
