@@ -17,8 +17,7 @@ import {
   timestamp,
 } from './values.ts';
 
-const tag = 'API keys';
-const login = 'Login';
+const tag = 'Proofs';
 
 const kinds = ['secret', 'aws', 'certificate', 'jwt'] as const;
 const keyid = idOf('apik').meta({ description: 'id of the API key', examples: [sample.apikeyId] });
@@ -131,18 +130,16 @@ const proof = z
 
 export type Proof = z.output<typeof proof>;
 
-const newProof = proof
-  .extend({
-    key: z
-      .string()
-      .exactOptional()
-      .meta({ description: 'the new secret; told once', examples: [sample.apikey] }),
-    secretAccessKey: z
-      .string()
-      .exactOptional()
-      .meta({ description: 'the secret of the access key; told once', examples: [sample.secretAccessKey] }),
-  })
-  .meta({ id: 'NewProof', description: 'a proof that was just made' });
+const newProof = proof.extend({
+  key: z
+    .string()
+    .exactOptional()
+    .meta({ description: 'the new secret; told once', examples: [sample.apikey] }),
+  secretAccessKey: z
+    .string()
+    .exactOptional()
+    .meta({ description: 'the secret of the access key; told once', examples: [sample.secretAccessKey] }),
+});
 
 const session = {
   id: idOf('sess').meta({ description: 'id of the session', examples: [sample.sessionId] }),
@@ -160,9 +157,7 @@ const session = {
     examples: [1767268800000],
   }),
 };
-const workloadSession = z
-  .object(session)
-  .meta({ id: 'WorkloadSession', description: 'the login of a program by a proof of its API key' });
+const workloadSession = z.object(session);
 
 const role = requiredText.meta({
   description: 'the API key to act as: its id, its name if no other has it, or the id of a proof',
@@ -255,7 +250,7 @@ export const proofEndpoints = [
     errors: unknown,
   }),
   endpoint('workloadLogin', {
-    tag: login,
+    tag,
     summary: 'Log in as an API key with a signed token that one of its proofs trusts',
     access: { kind: 'public', recorded: 'session.create' },
     body: z.object({
@@ -263,33 +258,31 @@ export const proofEndpoints = [
       role: role.exactOptional(),
       seconds,
     }),
-    answer: z
-      .object({
-        accessToken: z.string().meta({
-          pattern: accessTokenPattern,
-          description: 'stands in place of an API key in `Authorization: Bearer`, with the flags of the API key',
-          examples: [sample.workloadToken],
-        }),
-        ...session,
-      })
-      .meta({ id: 'WorkloadLogin', description: 'a workload token, and the session that it is of' }),
+    answer: z.object({
+      accessToken: z.string().meta({
+        pattern: accessTokenPattern,
+        description: 'stands in place of an API key in `Authorization: Bearer`, with the flags of the API key',
+        examples: [sample.workloadToken],
+      }),
+      ...session,
+    }),
     errors: tooManyTries,
   }),
   endpoint('getWorkloadSession', {
-    tag: login,
+    tag,
     summary: "Read the caller's own workload session",
     access: { kind: 'credential', action: 'session.read' },
     answer: workloadSession,
   }),
   endpoint('renewWorkloadSession', {
-    tag: login,
+    tag,
     summary: "Extend the lease of the caller's workload token",
     access: { kind: 'credential', action: 'session.refresh' },
     body: z.object({ seconds }),
     answer: workloadSession,
   }),
   endpoint('endWorkloadSession', {
-    tag: login,
+    tag,
     summary: "End the caller's workload session",
     access: { kind: 'credential', action: 'session.end' },
     answer: emptyBody,

@@ -381,6 +381,10 @@ export const tags: readonly { readonly name: string; readonly description: strin
   },
   { name: 'Accounts', description: 'Accounts, which own API keys.' },
   { name: 'API keys', description: 'API keys and their permission flags.' },
+  {
+    name: 'Proofs',
+    description: 'Ways to prove an API key besides its secret, and logins of programs by them.',
+  },
   { name: 'Activity', description: 'The record of every request.' },
   { name: 'Users', description: 'People who log in.' },
   { name: 'Login', description: 'Invites, logins, sessions and password resets, mostly without a credential.' },
