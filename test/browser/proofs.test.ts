@@ -153,7 +153,7 @@ test('the secrets of a proof are shown once, and go with it', async () => {
 
   await page.reload();
   await page.getByRole('button', { name: 'Remove Secret' }).click();
-  const question = page.getByRole('dialog', { name: 'Remove Secret?' });
+  const question = page.getByRole('dialog', { name: 'Remove the secret?' });
   await question.getByText(/The key was last used .*by this or another proof/).waitFor();
   await looksRight(page, 'proof-remove', seen);
   await question.getByRole('button', { name: 'Remove it' }).click();
@@ -230,7 +230,7 @@ test('a kind of proof that the console does not know is shown by its name, and c
   });
   await goTo(page, `/console/apikeys/${keyid}`);
   const row = page.getByRole('row').filter({ hasText: 'Hill' });
-  await row.getByText('smoke-signal').waitFor();
+  await row.getByText('smoke-signal', { exact: true }).waitFor();
   await row.getByText('not known to this console').waitFor();
   await row.getByRole('button', { name: 'Remove Hill' }).waitFor();
   assert.deepEqual(troubles, []);

@@ -84,7 +84,7 @@ export function ProofsPanel({ api, keyid, proofs, keyUsedAt, onChanged }: Proofs
       {open?.is === 'disable' && proof && (
         <Confirm
           key="disable"
-          title={`Disable ${proofTitle(proof)}?`}
+          title={questionOf('Disable', proof)}
           action="Disable it"
           busy="Disabling…"
           kind="danger"
@@ -101,7 +101,7 @@ export function ProofsPanel({ api, keyid, proofs, keyUsedAt, onChanged }: Proofs
       {open?.is === 'remove' && proof && (
         <Confirm
           key="remove"
-          title={`Remove ${proofTitle(proof)}?`}
+          title={questionOf('Remove', proof)}
           action="Remove it"
           busy="Removing…"
           kind="danger"
@@ -118,6 +118,11 @@ export function ProofsPanel({ api, keyid, proofs, keyUsedAt, onChanged }: Proofs
       )}
     </section>
   );
+}
+
+function questionOf(verb: string, { name, kind }: Proof): string {
+  if (kind === 'secret') return `${verb} the secret?`;
+  return name === '' ? `${verb} this proof?` : `${verb} ${name}?`;
 }
 
 interface ProofUseProps extends Pick<ProofsPanelProps, 'proofs' | 'keyUsedAt'> {
@@ -154,8 +159,20 @@ interface RowActions {
 
 function columns({ onEnable, onDisable, onRemove }: RowActions): readonly Column<Proof>[] {
   return [
-    { title: 'Name', kind: 'name', cell: (proof) => <bdi>{proofTitle(proof)}</bdi> },
-    { title: 'Kind', cell: ({ kind }) => kindText(kind) },
+    {
+      title: 'Proof',
+      kind: 'name',
+      cell: ({ name, kind }) =>
+        name === '' ? (
+          kindText(kind)
+        ) : (
+          <>
+            <bdi>{name}</bdi>
+            <br />
+            <small data-quiet>{kindText(kind)}</small>
+          </>
+        ),
+    },
     { title: 'Trusts', cell: (proof) => <Trusted proof={proof} /> },
     {
       title: 'Last used',

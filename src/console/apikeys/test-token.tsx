@@ -41,7 +41,7 @@ export function TestToken({ api, keyid, proofs, onClose }: TestTokenProps) {
         <TextArea name="token" label="Token" hint="It is sent to this service and kept nowhere." isRequired isCode />
       </Form>
       {tested && (
-        <div key="tested">
+        <div key="tested" data-tested>
           <p data-note data-tone={tested.some(({ accepted }) => accepted) ? 'good' : 'bad'}>
             {verdictOf(tested)}
           </p>
@@ -70,7 +70,7 @@ function Verdict({ tested: { proof: id, steps }, proof }: VerdictProps) {
   return (
     <section>
       <h3>{proof ? <bdi>{proofTitle(proof)}</bdi> : <code data-any>{id}</code>}</h3>
-      <ul data-checks>
+      <ul>
         {steps.map(({ check, ok, reason }) => (
           <li key={check}>
             <span data-tag data-tone={ok ? 'good' : 'bad'}>

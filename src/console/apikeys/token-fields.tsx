@@ -6,7 +6,7 @@ import { gitlabIssuer, type Platform } from './token-trust.ts';
 
 export function TokenFields({ platform }: { readonly platform: Platform }) {
   return (
-    <div key={platform}>
+    <>
       {fieldsOf[platform]()}
       <Field
         name="audience"
@@ -29,7 +29,7 @@ export function TokenFields({ platform }: { readonly platform: Platform }) {
           hint="The token then needs the claim jti. GitHub, GitLab and Kubernetes put it in."
         />
       </details>
-    </div>
+    </>
   );
 }
 
@@ -67,8 +67,8 @@ const fieldsOf: Readonly<Record<Platform, () => Child>> = {
         label="Public keys"
         hint={
           <>
-            What <code>kubectl get --raw /openid/v1/jwks</code> prints. Leave it empty if the issuer publishes them at
-            an address that this service reaches.
+            What <code>kubectl get --raw /openid/v1/jwks</code> prints. Leave it empty if the issuer publishes
+            them at an address that this service reaches.
           </>
         }
       />
@@ -107,8 +107,8 @@ const fieldsOf: Readonly<Record<Platform, () => Child>> = {
         label="Other claims"
         hint={
           <>
-            A JSON object such as <code>{'{"repository_id": "123"}'}</code>, with the value that each must have, or a
-            list of values.
+            A JSON object such as <code>{'{"repository_id": "123"}'}</code>, with the value that each must
+            have, or a list of values.
           </>
         }
       />
