@@ -67,8 +67,8 @@ const fieldsOf: Readonly<Record<Platform, () => Child>> = {
         label="Public keys"
         hint={
           <>
-            What <code>kubectl get --raw /openid/v1/jwks</code> prints. Leave it empty if the issuer publishes
-            them at an address that this service reaches.
+            What <code>kubectl get --raw /openid/v1/jwks</code> prints. Leave it empty if the issuer publishes them at
+            an address that this service reaches.
           </>
         }
       />
@@ -107,8 +107,8 @@ const fieldsOf: Readonly<Record<Platform, () => Child>> = {
         label="Other claims"
         hint={
           <>
-            A JSON object such as <code>{'{"repository_id": "123"}'}</code>, with the value that each must
-            have, or a list of values.
+            A JSON object such as <code>{'{"repository_id": "123"}'}</code>, with the value that each must have, or a
+            list of values.
           </>
         }
       />
