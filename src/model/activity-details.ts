@@ -168,7 +168,7 @@ export function proofChangeText(change: string): string {
 }
 
 /** How the caller of a record was proved, if it is an API key that was proved by other means than its secret. */
-export interface ProvedBy {
+interface ProvedBy {
   /** Id of the proof. */
   readonly proof?: string;
   /** The program, in the words of its proof. */

@@ -171,11 +171,14 @@ test('a token is tested check by check, and what programs did reads as sentences
   const other = (await call('POST', path, { ...trust, name: 'Old CI', subject: 'build' })).body;
   await call('PATCH', `${path}/${other.id}`, { active: false });
   await call('DELETE', `${path}/${other.id}`);
+  await call('PUT', '/auth/apikeyid', { op: 'merge', apikeyid: keyid, flags: { 'keyring.r.read': true } });
   const token = await issuer.token({ sub: subject });
   const { body: session } = await call('POST', '/auth/workload/login', { token, role: keyid }, '');
   assert.equal((await call('GET', '/ks/keyrings', undefined, session.accessToken)).status, 200);
   const strange = await issuer.token({ sub: subject, aud: 'vault' });
   assert.equal((await call('POST', '/auth/workload/login', { token: strange, role: keyid }, '')).status, 400);
+  const another = await issuer.token({ sub: 'build2' });
+  assert.equal((await call('POST', '/auth/workload/login', { token: another, role: keyid }, '')).status, 400);
 
   const { page, troubles } = await visitAs(appliance, 'ada', `/console/apikeys/${keyid}`);
   await page.getByRole('button', { name: 'Test a token' }).click();
@@ -198,10 +201,12 @@ test('a token is tested check by check, and what programs did reads as sentences
   for (const sentence of [
     `Program ${subject} logged in as API key build`,
     'A program tried to log in as API key build denied',
+    'Program build2 tried to log in as API key build denied',
     'API key build listed keyrings',
     'added a proof (jwt) to API key build from',
     'disabled a proof (jwt) of API key build from',
     'removed a proof (jwt) from API key build from',
+    'changed API key build from',
   ]) {
     assert.ok(
       texts.some((text) => text.includes(sentence)),

@@ -218,10 +218,10 @@ interface WhatProps extends SaidProps {
 
 function What({ record, names, none }: WhatProps): Child {
   const { action, ringname } = record;
-  const { object, objects = [], objectCount = objects.length, proofChange } = deedOfRecord(record);
+  const { object, objects = [], objectCount = objects.length } = deedOfRecord(record);
   const first = object ?? objects[0];
-  // The versions of a managed key are part of it, and a proof is part of its API key.
-  const part = isAboutKey(action) ? 'key' : proofChange === undefined ? undefined : 'proof';
+  // The versions of a managed key are part of it, and so are the proofs of an API key.
+  const part = isAboutKey(action) ? 'key' : object?.type === 'apikey' ? 'proof' : undefined;
   const others = part && object ? objects.filter(({ type }) => type !== part).length : objectCount;
   const more = others - (object ? 0 : 1);
   if (first) {

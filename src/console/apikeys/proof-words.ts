@@ -18,7 +18,7 @@ export function proofTitle({ name, kind }: Pick<Proof, 'name' | 'kind'>): string
   return name === '' ? kindText(kind) : name;
 }
 
-/** What lets a program in, in one line; empty if that is not known. */
+/** The programs that it lets in, in one line; empty if that is not known. */
 export function trustText({ kind, accessKeyId, issuer, subject, claims = {}, audience = [] }: Proof): string {
   if (kind === 'secret') return 'whoever has the secret';
   if (accessKeyId !== undefined) return accessKeyId;
@@ -45,7 +45,7 @@ const checks: ReadonlyMap<string, string> = new Map([
   ['once', 'single use'],
 ]);
 
-/** What a check is of, as in “the check of its audience”. */
+/** The part of a token that a check is about, as in “the check of its audience”. */
 export function checkText(check: string): string {
   return checks.get(check) ?? check;
 }

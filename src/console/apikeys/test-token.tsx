@@ -80,14 +80,6 @@ function Verdict({ tested: { proof: id, steps }, proof }: VerdictProps) {
             {reason !== undefined && `: ${reason}`}
           </li>
         ))}
-        {proof?.active === false && (
-          <li key="off">
-            <span data-tag data-tone="bad">
-              failed
-            </span>{' '}
-            the proof is disabled
-          </li>
-        )}
       </ul>
     </section>
   );
