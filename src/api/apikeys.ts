@@ -5,6 +5,7 @@ import { maxActionLength, unnamedAction } from '../model/actions.ts';
 import { emptyBody, endpoint, missing } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { pageOf, pageQuery } from './page.ts';
+import { proof } from './proofs.ts';
 import {
   addressPattern,
   callerId,
@@ -253,7 +254,10 @@ export const apikeyEndpoints = [
     summary: 'Read an API key',
     access: { kind: 'flag', action: 'apikey.read' },
     params: z.object({ apikeyid: pathText }),
-    answer: safeApiKey,
+    query: z.object({ proofs: trueParam.exactOptional().meta({ description: '`true`: with its proofs' }) }),
+    answer: safeApiKey.extend({
+      proofs: z.array(proof).exactOptional().meta({ description: 'if they were asked for; at most 20' }),
+    }),
     errors: unknown,
   }),
   endpoint('deleteApiKey', {

@@ -125,7 +125,7 @@ export const clientPaths = {
   createApiKey: ['POST', '/auth/apikey', 'uid'],
   updateApiKeyBySecret: ['PUT', '/auth/apikey'],
   updateApiKey: ['PUT', '/auth/apikeyid'],
-  getApiKey: ['GET', '/auth/apikey/{apikeyid}'],
+  getApiKey: ['GET', '/auth/apikey/{apikeyid}', 'proofs'],
   deleteApiKey: ['DELETE', '/auth/apikey/{apikey}'],
   deleteApiKeyById: ['DELETE', '/auth/apikeyid/{keyid}'],
   getApiKeyProps: ['GET', '/auth/apikey/{apikeyid}/props'],

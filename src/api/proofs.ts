@@ -102,7 +102,7 @@ function shownText(schema: z.ZodType): z.ZodString {
   return z.string().meta({ description, examples: [examples].flat().map(String) });
 }
 
-const proof = z
+export const proof = z
   .object({
     id: z.string().meta({ description: 'id of the proof; `secret` for the secret', examples: [sample.proofId] }),
     kind: z.enum(kinds).meta({

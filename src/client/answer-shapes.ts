@@ -253,7 +253,7 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
   getApiKey: `
     keyid:apik_ name:text active:boolean expiresAt:count|null allowedAddresses:text[]
     references:SafeApiKeyReferences flags:object props:object createdAt:time createdBy:caller|null
-    lastUsedAt:count|null updatedAt:time`,
+    lastUsedAt:count|null updatedAt:time proofs?:Proof[]`,
   deleteApiKey: '',
   deleteApiKeyById: '',
   getApiKeyProps: `

@@ -42,6 +42,8 @@ export const lookNeeds: Readonly<Partial<Record<ClientEndpointId, Need>>> = {
   getApiKey: { action: 'apikey.read' },
   getApiKeyProps: { action: 'apikey.read' },
   searchKeyringApiKeys: { action: 'apikey.read' },
+  listProofs: { action: 'apikey.read' },
+  testProof: { action: 'apikey.read' },
   searchActivity: { action: 'activity.read' },
   getActivityHead: { action: 'activity.read' },
   getActivity: { action: 'activity.read' },

@@ -23,7 +23,7 @@ import { holderNeeded, mayGrant, mayTouch, missingFlag } from './authorization.t
 import { type Caller, type Context, needQuota } from './context.ts';
 import { letsIn } from './credential.ts';
 import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
-import { findApiKey, proofThings } from './proofs/proofs.ts';
+import { findApiKey, listProofs, proofThings } from './proofs/proofs.ts';
 import { type RingRef, refuseOtherKind, unknownRing } from './rings.ts';
 import { findUser, userThing } from './users.ts';
 
@@ -92,8 +92,11 @@ export function listApiKeys(
   return readInParts(looksAt(store), page, ({ apiKeys }, part) => apiKeys.list(part, safeApiKey));
 }
 
-export function getApiKey({ tx }: Context, input: { readonly keyid: string }): SafeApiKey {
-  return safeApiKey(findApiKey(tx, input.keyid));
+export function getApiKey(
+  ctx: Context,
+  { keyid, proofs = false }: { readonly keyid: string; readonly proofs?: boolean },
+): Answer<'getApiKey'> {
+  return { ...safeApiKey(findApiKey(ctx.tx, keyid)), ...(proofs && listProofs(ctx, { keyid })) };
 }
 
 /** `key` is the secret. */

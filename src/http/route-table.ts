@@ -122,7 +122,7 @@ const apikeyRoutes: RoutesOf<(typeof apikeyEndpoints)[number]['id']> = {
     createApiKey(ctx, { account: accountRef(accountId, query.uid), ...rest }),
   updateApiKeyBySecret: (ctx, { body }) => updateApiKeyBySecret(ctx, body),
   updateApiKey: (ctx, { body }) => updateApiKeyById(ctx, body),
-  getApiKey: (ctx, { params }) => getApiKey(ctx, { keyid: params.apikeyid }),
+  getApiKey: (ctx, { params, query }) => getApiKey(ctx, { keyid: params.apikeyid, proofs: query.proofs === 'true' }),
   deleteApiKey: (ctx, { params }) => deleteApiKey(ctx, { key: params.apikey }),
   deleteApiKeyById: (ctx, { params }) => deleteApiKeyById(ctx, params),
   getApiKeyProps: (ctx, { params }) => getApiKey(ctx, { keyid: params.apikeyid }),

@@ -141,16 +141,48 @@ export class FlagNames {
 
 /** The deed in a record's `props`. In a reported record they are the reporter's own words, not a deed. */
 export function detailsIn(props: JsonObject): ActivityDetails {
-  const { object, objects, objectCount, keyVersion, fromKeyVersion, changed, granted, revoked } = props;
+  const { object, objects, objectCount, keyVersion, fromKeyVersion, proofChange, changed, granted, revoked } = props;
   return {
     ...(isThing(object) && { object }),
     ...(Array.isArray(objects) && { objects: objects.filter(isThing) }),
     ...(typeof objectCount === 'number' && { objectCount }),
     ...(typeof keyVersion === 'number' && { keyVersion }),
     ...(typeof fromKeyVersion === 'number' && { fromKeyVersion }),
+    ...(typeof proofChange === 'string' && { proofChange }),
     changed: textsOf(changed),
     granted: textsOf(granted),
     revoked: textsOf(revoked),
+  };
+}
+
+const proofChanges: ReadonlyMap<string, string> = new Map([
+  ['add', 'added'],
+  ['remove', 'removed'],
+  ['enable', 'enabled'],
+  ['disable', 'disabled'],
+]);
+
+/** Past tense of what was done to a proof. */
+export function proofChangeText(change: string): string {
+  return proofChanges.get(change) ?? change;
+}
+
+/** How the caller of a record was proved, if it is an API key that was proved by other means than its secret. */
+interface ProvedBy {
+  /** Id of the proof. */
+  readonly proof?: string;
+  /** The program, in the words of its proof. */
+  readonly subject?: string;
+  /** The check that refused its token. */
+  readonly refusedBy?: string;
+}
+
+/** How the caller was proved, in a record's `props`. In a reported record they are the reporter's own words. */
+export function provedIn({ proof, subject, refusedBy }: JsonObject): ProvedBy {
+  return {
+    ...(typeof proof === 'string' && { proof }),
+    ...(typeof subject === 'string' && subject !== '' && { subject }),
+    ...(typeof refusedBy === 'string' && { refusedBy }),
   };
 }
 

@@ -21,6 +21,13 @@ async function recordsOf(username: string): Promise<string[]> {
 
 /** Pages that need nothing in their address, and read at most one list. */
 const whole = Object.entries(consolePages).filter(([, { path }]) => !/[{]/.test(path));
+const { keyid } = (await call('POST', '/auth/apikey', { accountId: await firstAccount(), name: 'ci' })).body;
+/** A page that shows several things about one, which come in one answer. */
+const combined = ['API key', { path: `/console/apikeys/${keyid}` }] as const;
+
+async function firstAccount(): Promise<string> {
+  return (await call('GET', '/auth/accounts')).body.data[0].id;
+}
 
 /** Returns a function that waits until every request of the page is answered and half a second brought no new one. */
 function watchRequests(page: Page): () => Promise<void> {
@@ -55,7 +62,7 @@ test('a visit to a page writes at most one record', async () => {
   await settled();
   const first = (await recordsOf('ada')).filter((action) => !/^(session\.create|user\.invited)$/.test(action));
   assert.deepEqual(first, ['system.overview']);
-  for (const [name, { path }] of whole) {
+  for (const [name, { path }] of [...whole, combined]) {
     const before = (await recordsOf('ada')).length;
     await goTo(page, path);
     await settled();

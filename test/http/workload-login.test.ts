@@ -544,3 +544,18 @@ test('records tell what a proof trusted, whose token was refused, and which proo
   assert.equal(refused?.props.subject, 'other');
   assert.equal(grown?.action, 'apikey.update');
 });
+
+test('an API key is read with its proofs in one request and one record', async () => {
+  const { a, key } = await around();
+  const before = (await a.activity()).length;
+  const { status, body } = await a.call('GET', `/auth/apikey/${key.keyid}?proofs=true`);
+  assert.equal(status, 200);
+  assert.equal((await a.activity()).length, before + 1);
+  const { proofs, ...rest } = body;
+  assert.deepEqual(proofs, (await a.call('GET', `/auth/apikeys/${key.keyid}/proofs`)).body.proofs);
+  assert.deepEqual(
+    proofs.map(({ kind }: AnyJson) => kind),
+    ['secret', 'jwt'],
+  );
+  assert.deepEqual((await a.call('GET', `/auth/apikey/${key.keyid}`)).body, rest);
+});

@@ -5,7 +5,7 @@ import type { Activity } from '../../api/activity.ts';
 import { paths } from '../../api/paths.ts';
 import type { Client } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';
-import { detailsIn, type ResourceRef } from '../../model/activity-details.ts';
+import { detailsIn, proofChangeText, provedIn, type ResourceRef } from '../../model/activity-details.ts';
 import { watchActivity } from '../activity-watch.ts';
 import { Callers } from '../caller-names.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
@@ -67,6 +67,7 @@ function activityPairs(activity: Activity, callers: Callers): readonly Pair[] {
     ['id', activity.id],
     ['time', time(activity)],
     ['by', callers.whole(activity.keyid)],
+    ...proofPairs(activity),
     ['from', activity.address],
     ['action', activity.action],
     ['ring', activity.ringname],
@@ -75,6 +76,16 @@ function activityPairs(activity: Activity, callers: Callers): readonly Pair[] {
     ['reported by', activity.reporter && callers.whole(activity.reporter)],
     ...deedPairs(activity),
     ['props', JSON.stringify(activity.props)],
+  ];
+}
+
+/** How the caller was proved, and which check refused its token. */
+function proofPairs({ props, reporter }: Activity): readonly Pair[] {
+  const { proof, subject, refusedBy } = reporter === undefined ? provedIn(props) : {};
+  return [
+    ['proved by', subject],
+    ['proof', proof],
+    ['refused by', refusedBy && `the check ${refusedBy}`],
   ];
 }
 
@@ -88,6 +99,7 @@ function deedPairs({ props, reporter }: Activity): readonly Pair[] {
     changed = [],
     keyVersion,
     fromKeyVersion,
+    proofChange,
     granted = [],
     revoked = [],
   } = detailsIn(props);
@@ -98,6 +110,7 @@ function deedPairs({ props, reporter }: Activity): readonly Pair[] {
     ['along with', more > 0 ? `${more} more` : undefined],
     ['key version', keyVersion],
     ['from version', fromKeyVersion],
+    ['the proof was', proofChange && proofChangeText(proofChange)],
     ['changed', changed.join(', ') || undefined],
     ['granted', granted.join(', ') || undefined],
     ['revoked', revoked.join(', ') || undefined],
@@ -108,11 +121,14 @@ function thingText({ type, id, name }: ResourceRef): string {
   return name === undefined ? `${type} ${id}` : `${type} ${name} (${id})`;
 }
 
-/** The object in one word: its name, or its id. */
-function about({ props, reporter }: Activity): string {
-  const { object, objects = [] } = reporter === undefined ? detailsIn(props) : {};
+/** The object in one word: its name, or its id. For a login of a program, the program. */
+function about({ action, props, reporter }: Activity): string {
+  if (reporter !== undefined) return '';
+  const { object, objects = [] } = detailsIn(props);
   const first = object ?? objects[0];
-  return first ? `${first.type} ${first.name ?? first.id}` : '';
+  if (first) return `${first.type} ${first.name ?? first.id}`;
+  const { subject } = provedIn(props);
+  return action === 'session.create' && subject !== undefined ? `program ${subject}` : '';
 }
 
 const activityColumns = (callers: Callers): readonly Column<Activity>[] => [

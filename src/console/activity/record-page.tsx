@@ -1,4 +1,5 @@
 // ActivityRecordPage shows one record of the activity log with all its fields.
+import { proofChangeText, provedIn } from '../../model/activity-details.ts';
 import { useActorNames } from '../known-names.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
@@ -31,6 +32,7 @@ interface RecordProps {
 function Record({ record, names }: RecordProps) {
   const { id, keyid, createdAt, action, ringname, status, props, address, reporter } = record;
   const { keyVersion, fromKeyVersion } = deedOfRecord(record);
+  const { proof, subject } = reporter === undefined ? provedIn(props) : {};
   const { type: ringKind, href: ringHref } = ringOf(action, ringname);
   const ring = ringname === '' ? undefined : subjectHref({ type: ringKind, id: '', name: ringname });
   return (
@@ -41,6 +43,13 @@ function Record({ record, names }: RecordProps) {
             ['Id', <code key="id">{id}</code>],
             ['When', <Time key="when" at={createdAt} />],
             ['Who', <Actor key="who" keyid={keyid} names={names} />],
+            subject !== undefined && [
+              'Proved by',
+              <bdi key="subject">
+                <code data-any>{subject}</code>
+              </bdi>,
+            ],
+            proof !== undefined && ['Proof', <code key="proof">{proof}</code>],
             ['From', <From key="from" record={record} />],
             ['Action', <code key="action">{action}</code>],
             ringname !== '' && [
@@ -82,7 +91,7 @@ function Record({ record, names }: RecordProps) {
 /** The request's effect; nothing for reads and for refused requests. */
 function Done({ record, names }: RecordProps) {
   const deed = deedOfRecord(record);
-  const { object, objects = [], objectCount, granted = [], revoked = [] } = deed;
+  const { object, objects = [], objectCount, proofChange, granted = [], revoked = [] } = deed;
   const changed = otherChanges(deed);
   const state = stateText(deed);
   if (!object && objects.length === 0) return null;
@@ -106,6 +115,7 @@ function Done({ record, names }: RecordProps) {
             </ul>,
           ],
           state !== undefined && ['State', state],
+          proofChange !== undefined && ['The proof was', proofChangeText(proofChange)],
           changed.length > 0 && ['Changed', <Texts key="changed" texts={changed} />],
           granted.length > 0 && ['Flags granted', <Texts key="granted" texts={granted} />],
           revoked.length > 0 && ['Flags revoked', <Texts key="revoked" texts={revoked} />],

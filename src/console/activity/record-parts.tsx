@@ -1,6 +1,6 @@
 // Parts of an activity record as text: who did what, to what, from where, and with which result. Names replace ids if
 // they are known.
-import type { ResourceRef } from '../../model/activity-details.ts';
+import { provedIn, type ResourceRef } from '../../model/activity-details.ts';
 import { hrefTo } from '../navigation.ts';
 import { shortId } from '../text.ts';
 import { isAboutKey } from './key-actions.ts';
@@ -63,6 +63,20 @@ export function Actor({ keyid, names, isInside = false }: ActorProps) {
   if (prefix === 'apik') return <a href={hrefTo('apikey', { id: keyid })}>{said}</a>;
   if (prefix === 'user' && known !== undefined) return <a href={hrefTo('user', { username: known })}>{said}</a>;
   return <span>{said}</span>;
+}
+
+/** A program that logs in as an API key; its name is known once its token was verified. */
+export function Program({ record: { props } }: { readonly record: ActivityRecord }) {
+  const { subject, proof } = provedIn(props);
+  if (subject === undefined) return <span title={proof}>A program</span>;
+  return (
+    <span title={proof}>
+      Program{' '}
+      <bdi>
+        <code data-any>{subject}</code>
+      </bdi>
+    </span>
+  );
 }
 
 /** The thing that something was done to. */

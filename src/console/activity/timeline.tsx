@@ -9,7 +9,8 @@ import { countText } from '../text.ts';
 import { csv, jsonLines } from './export.ts';
 import { isAboutKey } from './key-actions.ts';
 import { keyDetailsOf, keyWordsOf } from './key-words.ts';
-import { Actor, From, ringOf, ThingLink, typeNames } from './record-parts.tsx';
+import { isProgramLogin, proofDetailsOf, proofWordsOf } from './proof-words.ts';
+import { Actor, From, Program, ringOf, ThingLink, typeNames } from './record-parts.tsx';
 import { type ActivityRecord, alikeTogether, deedOfRecord, type Names, namesWith } from './records.ts';
 import { detailTexts, type Outcome, outcomeOf, statusText, wordsOfRecord } from './words.ts';
 
@@ -105,6 +106,7 @@ function Entry({ records, names }: EntryProps) {
   const details = [
     ...detailTexts(deedOfRecord(record)).filter((detail) => detail !== 'changed: state'),
     ...keyDetailsOf(record),
+    ...proofDetailsOf(record),
   ];
   return (
     <li data-outcome={outcome}>
@@ -113,7 +115,16 @@ function Entry({ records, names }: EntryProps) {
       </a>
       <div>
         <p>
-          <Actor keyid={record.keyid} names={names} /> <Did record={record} names={names} outcome={outcome} />{' '}
+          {isProgramLogin(record) ? (
+            <span key="program">
+              <Program record={record} /> <Did record={record} names={names} outcome={outcome} /> as{' '}
+              <Actor keyid={record.keyid} names={names} isInside />
+            </span>
+          ) : (
+            <span key="caller">
+              <Actor keyid={record.keyid} names={names} /> <Did record={record} names={names} outcome={outcome} />
+            </span>
+          )}{' '}
           {outcome === 'denied' && (
             <span data-tag data-tone="bad">
               denied
@@ -178,7 +189,8 @@ interface DidProps extends SaidProps {
 /** A sentence's predicate, such as `deleted the user ada` or `tried to log in`. */
 function Did({ record, names, outcome }: DidProps) {
   const { action, reporter } = record;
-  const words = reporter === undefined ? (keyWordsOf(record) ?? wordsOfRecord(record)) : undefined;
+  const words =
+    reporter === undefined ? (keyWordsOf(record) ?? proofWordsOf(record) ?? wordsOfRecord(record)) : undefined;
   if (!words) {
     return (
       <span>
@@ -208,8 +220,9 @@ function What({ record, names, none }: WhatProps): Child {
   const { action, ringname } = record;
   const { object, objects = [], objectCount = objects.length } = deedOfRecord(record);
   const first = object ?? objects[0];
-  // The versions of a managed key are part of it.
-  const others = isAboutKey(action) && object ? objects.filter(({ type }) => type !== 'key').length : objectCount;
+  // The versions of a managed key are part of it, and so are the proofs of an API key.
+  const part = isAboutKey(action) ? 'key' : object?.type === 'apikey' ? 'proof' : undefined;
+  const others = part && object ? objects.filter(({ type }) => type !== part).length : objectCount;
   const more = others - (object ? 0 : 1);
   if (first) {
     return (

@@ -1,8 +1,9 @@
 // Wording of records of the activity log: their actions (`encrypted with`, or `encrypt with` for attempts that did not
 // succeed), their changes, and why a request failed. Actions of other programs have no wording: they are shown as they
 // are.
-import type { ActivityDetails } from '../../model/activity-details.ts';
+import { type ActivityDetails, provedIn } from '../../model/activity-details.ts';
 import { resourceNames } from '../text.ts';
+import { refusalOf } from './proof-words.ts';
 import { type ActivityRecord, deedOfRecord } from './records.ts';
 
 interface Words {
@@ -142,6 +143,8 @@ export function statusText(record: ActivityRecord): string {
 
 function refusalText({ action, keyid, props }: ActivityRecord): string | undefined {
   if (action === 'session.create') {
+    const { refusedBy } = provedIn(props);
+    if (refusedBy !== undefined) return refusalOf(refusedBy);
     // Software logs in with a role and its secret.
     if (keyid.startsWith('apik_')) return 'wrong secret';
     if (props.secondFactor === 'missing') return 'the password was right, the second factor was missing';

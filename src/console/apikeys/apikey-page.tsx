@@ -1,6 +1,5 @@
-// ApikeyPage shows one API key and its permissions; it enables, disables, changes or deletes it.
-import type { SafeApiKey } from '../../api/apikeys.ts';
-import type { Client } from '../../client/client.ts';
+// ApikeyPage shows one API key, its proofs and its permissions; it enables, disables, changes or deletes it.
+import type { AnswerTo, Client } from '../../client/client.ts';
 import { FlagList } from '../flags/flag-list.tsx';
 import { useAccountUids, useActorNames } from '../known-names.ts';
 import { hrefTo } from '../navigation.ts';
@@ -15,10 +14,11 @@ import { Copyable, Facts, Json, Minute, Moment, Time } from '../parts/values.tsx
 import { ChangeKey } from './change-key.tsx';
 import { disableKey, KeysUse } from './disable-key.tsx';
 import { KeyFields, keyIn, Maker, StateTag } from './key-fields.tsx';
+import { ProofsPanel } from './proofs-panel.tsx';
 
 export function ApikeyPage({ api, session, navigate, params }: PageProps) {
   const { id = '' } = params;
-  const answer = useAnswer((signal) => api.getApiKey({ apikeyid: id }, { signal }), [id]);
+  const answer = useAnswer((signal) => api.getApiKey({ apikeyid: id, proofs: true }, { signal }), [id]);
   const [isDeleting, setDeleting] = useState(false);
   const [isChanging, setChanging] = useState(false);
   const key = answer.is === 'ready' ? answer.value : undefined;
@@ -70,11 +70,13 @@ export function ApikeyPage({ api, session, navigate, params }: PageProps) {
         show={(found) => (
           <>
             <About
+              api={api}
               apiKey={found}
+              onChanged={answer.reload}
               onSave={async (values) => {
                 // Reads the key again: the response to a change lacks the time of the change.
                 await api.updateApiKey({ op: 'merge', apikeyid: id, ...keyIn(values) });
-                answer.set(await api.getApiKey({ apikeyid: id }));
+                answer.set(await api.getApiKey({ apikeyid: id, proofs: true }));
               }}
             />
             {isChanging && (
@@ -126,13 +128,17 @@ export function ApikeyPage({ api, session, navigate, params }: PageProps) {
   );
 }
 
+type ApiKey = AnswerTo<'getApiKey'>;
+
 interface AboutProps {
-  readonly apiKey: SafeApiKey;
+  readonly api: Client;
+  readonly apiKey: ApiKey;
+  readonly onChanged: () => void;
   readonly onSave: (values: FormValues) => Promise<void>;
 }
 
-function About({ apiKey, onSave }: AboutProps) {
-  const { keyid, name, references, allowedAddresses, flags, props } = apiKey;
+function About({ api, apiKey, onChanged, onSave }: AboutProps) {
+  const { keyid, name, references, allowedAddresses, flags, props, proofs, lastUsedAt } = apiKey;
   const names = useActorNames();
   const uids = useAccountUids();
   return (
@@ -170,7 +176,7 @@ function About({ apiKey, onSave }: AboutProps) {
               ['Created', <Time key="created" at={apiKey.createdAt} />],
               ['Created by', <Maker key="maker" id={apiKey.createdBy} names={names} />],
               ['Changed', <Time key="changed" at={apiKey.updatedAt} />],
-              ['Last used', <Minute key="used" at={apiKey.lastUsedAt} />],
+              ['Last used', <Minute key="used" at={lastUsedAt} />],
               [
                 'Activity',
                 <a key="activity" href={hrefTo('activityAbout', { kind: 'apikey', id: keyid })}>
@@ -181,6 +187,7 @@ function About({ apiKey, onSave }: AboutProps) {
           />
         }
       />
+      {proofs && <ProofsPanel {...{ api, keyid, proofs, onChanged }} keyUsedAt={lastUsedAt} />}
       <section data-panel>
         <h2>What it may do</h2>
         <FlagList flags={flags} />
@@ -195,7 +202,7 @@ function About({ apiKey, onSave }: AboutProps) {
 
 interface DeleteKeyProps {
   readonly api: Client;
-  readonly apiKey: SafeApiKey;
+  readonly apiKey: ApiKey;
   readonly onClose: () => void;
   readonly onDeleted: () => void;
 }

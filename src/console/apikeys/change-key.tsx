@@ -11,8 +11,9 @@ import { useNamesByResource } from '../known-names.ts';
 import { CancelButton } from '../parts/button.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { Choice, Field, JsonField } from '../parts/fields.tsx';
-import { Form, type FormValues, objectIn } from '../parts/form.tsx';
+import { Form, type FormValues } from '../parts/form.tsx';
 import { toast } from '../parts/messages.tsx';
+import { objectIn } from '../parts/object-in.ts';
 import { useState } from '../parts/state.ts';
 import { type Difference, differences, operations } from './key-change.ts';
 

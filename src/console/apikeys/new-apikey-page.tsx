@@ -1,4 +1,5 @@
-// NewApikeyPage creates an API key: its account, its permissions, and its secret, which is shown once.
+// NewApikeyPage creates an API key: its account, its permissions, and its secret, which is shown once. A key without a
+// secret gets other proofs on its own page.
 import { useRef } from 'hono/jsx/dom';
 import { parseFlags } from '../../model/flags.ts';
 import { isRingName } from '../../model/names.ts';
@@ -9,8 +10,10 @@ import { useAccountUids, useNamesByResource, useRingNames } from '../known-names
 import { baseUrl, hrefTo, useHold } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { Button } from '../parts/button.tsx';
-import { Field, JsonField } from '../parts/fields.tsx';
-import { Form, type FormValues, objectIn } from '../parts/form.tsx';
+import { Choice, Field, JsonField } from '../parts/fields.tsx';
+import { Form, type FormValues } from '../parts/form.tsx';
+import { toast } from '../parts/messages.tsx';
+import { objectIn } from '../parts/object-in.ts';
 import { PageHeader } from '../parts/page.tsx';
 import { Secret } from '../parts/secret.tsx';
 import { useState } from '../parts/state.ts';
@@ -19,6 +22,15 @@ import { Snippets } from '../snippets/snippets.tsx';
 import { KeyFields, keyIn } from './key-fields.tsx';
 
 const isAccountId = /^acct_[0-9a-z]{26}$/;
+
+const secretOptions = [
+  { value: 'secret', label: 'With a secret', hint: 'It is shown once, and the program keeps it.' },
+  {
+    value: 'none',
+    label: 'Without a secret',
+    hint: 'Add on its page what proves it: signed tokens, such as those of CI jobs and pods, or an AWS access key.',
+  },
+] as const;
 
 interface Made {
   readonly keyid: string;
@@ -35,6 +47,7 @@ export function NewApikeyPage({ api, session, navigate, query }: PageProps) {
   const isTyped = useRef(false);
   if (!isTyped.current) account.current ??= onlyOf(uids);
   const [draft, setDraft] = useState(draftOf({}));
+  const [kind, setKind] = useState<'secret' | 'none'>('secret');
   const [made, setMade] = useState<Made | undefined>(undefined);
 
   const create = async (values: FormValues): Promise<void> => {
@@ -49,8 +62,11 @@ export function NewApikeyPage({ api, session, navigate, query }: PageProps) {
       flags,
       props,
       ...keyIn(values),
+      ...(kind === 'none' && { secret: false }),
     });
-    setMade({ keyid, secret: key, flags });
+    if (kind === 'secret') return setMade({ keyid, secret: key, flags });
+    navigate(hrefTo('apikey', { id: keyid }), 'replace');
+    toast('The key has been created.');
   };
 
   return (
@@ -84,6 +100,13 @@ export function NewApikeyPage({ api, session, navigate, query }: PageProps) {
             isRequired
           />
           <KeyFields />
+          <Choice
+            legend="How do programs prove that they are this key?"
+            name="secret"
+            options={secretOptions}
+            chosen={kind}
+            onChange={setKind}
+          />
           <h2>What it may do</h2>
           <FlagEditor draft={draft} onChange={setDraft} mine={session.flags} names={names} />
           <details>

@@ -2,8 +2,8 @@
 // automatically, and the properties of the ring and of its future keys.
 import type { Client } from '../../client/client.ts';
 import { Check, Field, JsonField } from '../parts/fields.tsx';
-import { objectIn } from '../parts/form.tsx';
 import { Loaded } from '../parts/messages.tsx';
+import { objectIn } from '../parts/object-in.ts';
 import { useAnswer } from '../parts/state.ts';
 import { Facts, Json } from '../parts/values.tsx';
 import { AgeField, RingSettings, ringKinds, servesFor } from './ring-page.tsx';

@@ -4,7 +4,7 @@ import type { Client } from '../../client/client.ts';
 import { FieldProblems } from '../error-text.ts';
 import { Confirm } from '../parts/dialog.tsx';
 import { Check, Field, JsonField } from '../parts/fields.tsx';
-import { objectIn } from '../parts/form.tsx';
+import { objectIn } from '../parts/object-in.ts';
 import { useState } from '../parts/state.ts';
 import { Facts, Json } from '../parts/values.tsx';
 import { type Dependents, VersionUse } from './managed-key-use.tsx';

@@ -3,7 +3,6 @@
 import { type Child, type PropsWithChildren, useRef } from 'hono/jsx/dom';
 import { KmsError } from '../../errors.ts';
 import { errorText, FieldProblems, type Problems, sentence } from '../error-text.ts';
-import { parseObject } from '../text.ts';
 import { Button, CancelButton } from './button.tsx';
 import { ProblemContext } from './fields.tsx';
 import { announce, toast } from './messages.tsx';
@@ -156,11 +155,4 @@ function valuesOf(form: HTMLFormElement): FormValues {
     return typeof value === 'string' ? value : '';
   };
   return { exactly, text: (name) => exactly(name).trim(), isOn: (name) => data.has(name) };
-}
-
-/** The object typed into a `JsonField`. Throws `FieldProblems`. */
-export function objectIn(values: FormValues, name: string): Record<string, unknown> {
-  const { value, problem } = parseObject(values.exactly(name));
-  if (problem !== undefined) throw new FieldProblems({ [name]: problem });
-  return value;
 }

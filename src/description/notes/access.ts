@@ -98,7 +98,12 @@ export const apikeyNotes: Readonly<Record<(typeof apikeyEndpoints)[number]['id']
       404: [noKey, noAccount, { message: 'there is no such user' }],
     },
   },
-  getApiKey: { description: ['Returns an API key, without its secret.'], problems: { 404: [noKey] } },
+  getApiKey: {
+    description: [
+      'Returns an API key, without its secret. With `proofs=true`, its proofs come along, as from `GET /auth/apikey/{keyid}/proofs`.',
+    ],
+    problems: { 404: [noKey] },
+  },
   deleteApiKey: {
     description: [
       'Deletes the API key that has this secret. Here the path takes the secret, not the id; neither the log nor the activity contains it.',
