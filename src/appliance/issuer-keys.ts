@@ -134,8 +134,11 @@ export class IssuerKeys {
   async #ask(trust: Trust, known: Remembered): Promise<void> {
     known.triedAt = Math.max(1, this.#elapsed());
     try {
-      const url = trust.jwksUrl ?? (await this.#discover(trust));
-      known.keys = verifyingKeys(await this.#json(url, trust));
+      // An address of the keys was given with the trust, and may be in clear on this machine like an issuer's.
+      const keys = trust.jwksUrl
+        ? await this.#json(trust.jwksUrl, { ...trust, issuer: trust.jwksUrl })
+        : await this.#json(await this.#discover(trust), trust);
+      known.keys = verifyingKeys(keys);
       known.answeredAt = this.#elapsed();
       known.problem = undefined;
     } catch (error) {
@@ -166,6 +169,10 @@ export class IssuerKeys {
       ...(ca !== undefined && { ca }),
     });
     if (response.status !== 200) throw new Error(`the issuer answered ${response.status}`);
-    return response.json();
+    try {
+      return await response.json();
+    } catch {
+      throw new Error('the issuer answered something other than JSON');
+    }
   }
 }
