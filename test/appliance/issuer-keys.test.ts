@@ -302,7 +302,7 @@ test('a login waits for nothing that only others may have asked for, and a test 
   const login = async (keyid: string, options: AnyJson) =>
     a.call('POST', '/auth/workload/login', { token: await issuer.token(), role: keyid }, { ...options, key: null });
 
-  // In the operator's tenant, by whoever may do everything there.
+  // Added in the operator's tenant by a caller who may do everything there.
   const key = await a.keyWith('keyring.list');
   await trustIssuer(a, key.keyid, issuer, { jwks: undefined });
   assert.equal((await login(key.keyid, {})).status, 200);

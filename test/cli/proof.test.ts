@@ -245,7 +245,7 @@ test('a login prints the token alone, from a file or stdin, with blanks around i
   const { id } = await added(d);
   const token = await issuer.token();
   await writeFile(d.path('token'), `${token}\n`);
-  // As Kubernetes makes it: others can read it.
+  // Kubernetes makes them so: others can read it.
   await chmod(d.path('token'), 0o644);
   for (const [args, options] of [
     [['ci', '--token-file', 'token'], {}],
