@@ -17,7 +17,7 @@ for login in [
     assert c.secrets.transit.decrypt_data(name=role, ciphertext=ct)['data']['plaintext'] == 'aGVsbG8='
     seen = c.auth.token.lookup_self()['data']
     assert seen['renewable'] is True and seen['meta']['service_account_name'] == role, seen
-    assert c.auth.token.renew_self(increment='60s')['auth']['lease_duration'] == 60
+    assert 0 < c.auth.token.renew_self(increment='60s')['auth']['lease_duration'] <= 60
     assert c.auth.token.renew_self()['auth']['lease_duration'] > 3000
     c.auth.token.revoke_self()
     try:
