@@ -9,7 +9,7 @@ import { IssuerKeys } from '../../src/appliance/issuer-keys.ts';
 import { tokenVerifier } from '../../src/appliance/token-verifier.ts';
 import type { TokenVerdict } from '../../src/core/proofs/token-verifier.ts';
 import { checkedTrust, type Trust } from '../../src/core/proofs/trust.ts';
-import { KmsError, reasonOf } from '../../src/errors.ts';
+import { KmsError } from '../../src/errors.ts';
 import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
 import { authority } from '../support/certificates.ts';
 import { certificate, privateKey } from '../support/localhost-certificate.ts';
@@ -80,7 +80,7 @@ async function whyNot(asked: Promise<unknown>): Promise<string> {
   );
   assert.ok(error instanceof KmsError && error.code === 'unavailable', String(error));
   assert.match(error.message, /^the keys of \S+ cannot be had now: try again later$/);
-  return reasonOf(error.cause);
+  return error.logReason ?? '';
 }
 
 for (const scheme of ['https', 'http'] as const) {
@@ -317,6 +317,7 @@ test('a login waits for nothing that only others may have asked for, and a test 
   assert.equal(refused.body.message, `the keys of ${here.url} cannot be had now: try again later`);
   const tested = await test503(a, other.root.keyid, await issuer.token(), theirs);
   assert.deepEqual(tested.body.proofs[0].steps, [
+    { check: 'issuer', ok: true },
     { check: 'form', ok: true },
     {
       check: 'keys',

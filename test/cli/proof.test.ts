@@ -180,7 +180,7 @@ test('private and secret keys stay on this machine, and what holds no keys is re
   await writeFile(d.path('keys'), small.export({ type: 'spki', format: 'pem' }));
   const { code, stderr } = await d.kms(`apikey proof add ci jwt ${trusting} --jwks-file keys`);
   assert.equal(code, 1);
-  assert.match(stderr, /^kms: --jwks-file: has no key that tokens can be verified with/);
+  assert.match(stderr, /^kms: --jwks-file: has no key for signed tokens/);
   assert.match(
     (await d.kms(`apikey proof add ci jwt ${trusting} --jwks-file absent`)).stderr,
     /^kms: cannot read the public keys from \S+absent: /,
@@ -280,6 +280,10 @@ test('a login that is refused says why, and shows no token', async () => {
   };
   await refused(await issuer.token({ aud: 'x' }), 'the token was refused: it was issued for another audience');
   await refused(await issuer.token(), 'the token was refused: no API key of that name or id trusts its issuer', 'cd');
+  // Of several proofs, the one that got furthest tells why.
+  const other = await TokenIssuer.make(() => d.appliance.world.now());
+  await d.kms('apikey proof add ci jwt --issuer https://x.example --audience kms --subject build --jwks-file ci.jwks');
+  await refused(await other.token(), 'the token was refused: its signature is not from its issuer');
   await refused('rubbish', 'the token was refused: it is not a signed token of three parts');
   await refused('', 'stdin holds no token; a signed token has three parts with dots between');
   await writeFile(d.path('empty'), '\n');
@@ -303,7 +307,7 @@ test('a test of a token shows each check, and exits with 1 if no proof lets it i
   const { id } = await added(d);
   await writeFile(d.path('token'), `${await issuer.token()}\n`);
   const asked = () => d.kms('apikey proof test ci --token-file token');
-  const checks = ['form', 'keys', 'signature', 'issuer', 'audience', 'time', 'subject', 'claims'];
+  const checks = ['issuer', 'form', 'keys', 'signature', 'audience', 'time', 'subject', 'claims'];
   const passed = checks.map((check) => `  ok  ${check}\n`).join('');
   assert.deepEqual(pick(await asked()), [0, `${id}: lets it in\n${passed}  ok  api-key\n`, '']);
   const json = await d.kms('apikey proof test ci --json', { stdin: await issuer.token({ aud: 'x' }) });
@@ -314,12 +318,14 @@ test('a test of a token shows each check, and exits with 1 if no proof lets it i
     reason: 'it was issued for another audience',
   });
   const why = 'kms: no proof of the API key lets this token in; the checks above say why\n';
+  const rubbish = await d.kms('apikey proof test ci', { stdin: 'rubbish' });
+  assert.equal(rubbish.stdout, `${id}: refuses it\n  no  form: it is not a signed token of three parts\n`);
   await d.kms(`apikey proof disable ci ${id} --yes`);
-  const off = `${id}: refuses it\n${passed}  no  api-key: this proof of it is switched off\n`;
+  const off = `${id}: refuses it\n${passed}  no  api-key: the proof is disabled\n`;
   assert.deepEqual(pick(await asked()), [1, off, why]);
   await d.kms(`apikey proof enable ci ${id}`);
   await d.kms('apikey revoke ci');
-  const revoked = `${id}: refuses it\n${passed}  no  api-key: it is disabled or has expired\n`;
+  const revoked = `${id}: refuses it\n${passed}  no  api-key: the API key is disabled or expired\n`;
   assert.deepEqual(pick(await asked()), [1, revoked, why]);
   assert.equal((await d.appliance.activity()).filter(({ action }) => action === 'session.create').length, 0, keyid);
 });
