@@ -280,7 +280,7 @@ test('a login that is refused says why, and shows no token', async () => {
   };
   await refused(await issuer.token({ aud: 'x' }), 'the token was refused: it was issued for another audience');
   await refused(await issuer.token(), 'the token was refused: no API key of that name or id trusts its issuer', 'cd');
-  // Of several proofs, the one that got furthest tells why.
+  // The proof with which the token got furthest tells why.
   const other = await TokenIssuer.make(() => d.appliance.world.now());
   await d.kms('apikey proof add ci jwt --issuer https://x.example --audience kms --subject build --jwks-file ci.jwks');
   await refused(await other.token(), 'the token was refused: its signature is not from its issuer');
