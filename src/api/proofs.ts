@@ -50,7 +50,9 @@ const trust = {
   jwks: freeForm.meta({
     description:
       "for `jwt`: the issuer's public keys, pinned (RFC 7517, or a SPIFFE bundle); absent: those that it publishes, by discovery",
-    examples: [{ keys: [] }],
+    examples: [
+      { keys: [{ kty: 'OKP', crv: 'Ed25519', kid: 'one', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }] },
+    ],
   }),
   jwksUrl: requiredText.meta({
     description: 'for `jwt`: the https address of the keys, if the issuer has no discovery document',

@@ -77,7 +77,7 @@ interface Remembered {
   keys: JSONWebKeySet | undefined;
   /** Monotonic milliseconds of the last answer with keys, and of the last try. */
   answeredAt: number;
-  triedAt: number;
+  triedAt: number | undefined;
   underWay: Promise<void> | undefined;
   problem: unknown;
 }
@@ -101,7 +101,7 @@ export class IssuerKeys {
     const known = this.#entry(trust);
     const now = this.#elapsed();
     const isDue = known.keys === undefined || now - known.answeredAt > freshFor || missing;
-    if (isDue && (known.underWay || now - known.triedAt >= askedAgain || known.triedAt === 0)) {
+    if (isDue && (known.underWay || known.triedAt === undefined || now - known.triedAt >= askedAgain)) {
       known.underWay ??= this.#ask(trust, known).finally(() => {
         known.underWay = undefined;
       });
@@ -120,7 +120,7 @@ export class IssuerKeys {
     const known = this.#remembered.get(name) ?? {
       keys: undefined,
       answeredAt: 0,
-      triedAt: 0,
+      triedAt: undefined,
       underWay: undefined,
       problem: undefined,
     };
@@ -132,10 +132,13 @@ export class IssuerKeys {
   }
 
   async #ask(trust: Trust, known: Remembered): Promise<void> {
-    known.triedAt = Math.max(1, this.#elapsed());
+    known.triedAt = this.#elapsed();
     try {
-      const url = trust.jwksUrl ?? (await this.#discover(trust));
-      known.keys = verifyingKeys(await this.#json(url, trust));
+      // An address of the keys was given with the trust, and may be in clear on this machine like an issuer's.
+      const keys = trust.jwksUrl
+        ? await this.#json(trust.jwksUrl, { ...trust, issuer: trust.jwksUrl })
+        : await this.#json(await this.#discover(trust), trust);
+      known.keys = verifyingKeys(keys);
       known.answeredAt = this.#elapsed();
       known.problem = undefined;
     } catch (error) {
@@ -166,6 +169,10 @@ export class IssuerKeys {
       ...(ca !== undefined && { ca }),
     });
     if (response.status !== 200) throw new Error(`the issuer answered ${response.status}`);
-    return response.json();
+    try {
+      return await response.json();
+    } catch {
+      throw new Error('the issuer answered something other than JSON');
+    }
   }
 }

@@ -51,7 +51,8 @@ export function askProvider(url: URL, options: ProviderRequest): Promise<Respons
     request.on('error', reject);
     failOnOddAnswers(request, reject);
     // Whatever becomes of the request, it ends at its timeout: it holds one of few places.
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    const late = (): void => reject(new Error(`no whole answer came within ${timeout / 1000} s`));
+    signal.addEventListener('abort', late, { once: true });
     request.end(text);
   });
 }
@@ -105,9 +106,9 @@ async function responseOf(answer: IncomingMessage, mostAnswer: number): Promise<
   }
   const { statusCode: status = 0, headers } = answer;
   const type = headers['content-type'] ?? '';
-  // A redirect is not followed and counts as a failure.
-  if (status < 200 || status > 499 || (status >= 300 && status < 400)) {
-    throw new Error(`the identity provider answered ${status}`);
+  if (status >= 300 && status < 400) {
+    throw new Error(`the identity provider answered ${status}, a redirect, which is not followed`);
   }
+  if (status < 200 || status > 499) throw new Error(`the identity provider answered ${status}`);
   return new Response(concatBytes(...pieces), { status, headers: { 'content-type': type } });
 }

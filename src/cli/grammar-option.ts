@@ -12,6 +12,8 @@ export class GrammarOption extends Option {
     const value = placeholder && (isOptional ? ` [${placeholder}]` : ` <${placeholder}>`);
     super(`${short === undefined ? '' : `${short}, `}${name}${value ?? ''}`, about);
     this.kind = kind;
+    // The parser would take `--no-x` for an `--x` that is on unless told otherwise; here a name is just a name.
+    this.negate = false;
     if (group !== undefined) this.helpGroup(`${group}:`);
     if (isRepeated) this.argParser<readonly string[]>((value, before) => [...(before ?? []), value]);
   }

@@ -74,9 +74,9 @@ async function nearName({ tenants, all }: Sources, kind: NameKind, name: string)
   return isAmong(names, name) ? undefined : nearest(name, names);
 }
 
-/** An API key by its id or by its name. */
+/** An API key by its id or by its name. One that is named exactly is not what is missing. */
 function nearKey({ apikeys: data = [] }: Names, typed: string): string | undefined {
-  if (data.some(({ keyid }) => keyid === typed)) return undefined;
+  if (data.some(({ keyid, name }) => keyid === typed || name === typed)) return undefined;
   const named = nearest(
     typed,
     data.map(({ name }) => name),

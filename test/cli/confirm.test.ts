@@ -186,7 +186,7 @@ test('what is missing or in use is told before the question', async () => {
 const missing: Readonly<Record<string, string>> = {
   'kms account delete': 'nobody',
   'kms apikey delete': 'nothing',
-  'kms apikey proof disable': 'nothing secret',
+  'kms apikey proof disable': 'nothing proof_01jz4b8m6q3v9x2c5d7f8g9h0k',
   'kms apikey proof remove': 'nothing secret',
   'kms apikey revoke': 'nothing',
   'kms asset delete': 'asset_01jz4b8m6q3v9x2c5d7f8g9h0k',

@@ -67,6 +67,16 @@ function find(command: GrammarCommand, name: string): GrammarCommand {
   return found;
 }
 
+test('no option is given unless it is typed, whatever its name', () => {
+  for (const leaf of [grammar(), ...leavesOf(grammar())]) {
+    for (const { long = '' } of leaf.options) {
+      if (long === '--help') continue;
+      assert.equal(leaf.given(long), undefined, `${leaf.fullName()} ${long}`);
+      assert.equal(leaf.isTyped(long), false, `${leaf.fullName()} ${long}`);
+    }
+  }
+});
+
 test('every command and option that is nearly right is named', async () => {
   await using d = await desk();
   const root = grammar();

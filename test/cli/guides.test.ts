@@ -45,6 +45,13 @@ test('managed keys have a guide, which the list of topics names', async () => {
   for (const state of ['pre-active', 'suspended', 'compromised', 'destroyed']) assert.ok(stdout.includes(state), state);
 });
 
+test('programs without a stored secret have a guide', async () => {
+  await using d = await desk();
+  assert.match((await d.kms('help')).stdout, /^ {2}workloads +Programs without a stored secret$/m);
+  const { stdout } = await d.kms('help workloads');
+  for (const word of ['GITHUB ACTIONS', 'SPIFFE', 'kms apikey proof test']) assert.ok(stdout.includes(word), word);
+});
+
 test('guides are searched by words', async () => {
   await using d = await desk();
   const { code, stdout, stderr } = await d.kms('help --search recovery kit');

@@ -2,11 +2,13 @@
 // their fields, and here each command is run and compared with that. A command that is not in the table, or prints
 // something else, fails.
 import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
+import { SignJWT } from 'jose';
 import type { z } from 'zod';
 import { localEndpoints } from '../../src/api/local-endpoints.ts';
 import { Standby } from '../../src/backup/standby.ts';
@@ -258,6 +260,22 @@ test('each command prints what the page tells', { timeout: 120_000 }, async () =
   await run(`apikey show ${keyid}`);
   await run(`apikey update ${keyid} --name nightly`);
   await run('apikey validate', { stdin: key });
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  await writeFile(d.path('ci.pem'), publicKey.export({ type: 'spki', format: 'pem' }));
+  const trust = '--issuer https://ci.example.org --audience kms --subject build --jwks-file ci.pem';
+  const { id: proof } = await run(`apikey proof add ${keyid} jwt ${trust}`);
+  await run(`apikey proof add ${keyid} aws`);
+  await run(`apikey proof list ${keyid}`);
+  const now = Math.floor(Date.now() / 1000);
+  const token = await new SignJWT({ iss: 'https://ci.example.org', aud: 'kms', sub: 'build', exp: now + 60, iat: now })
+    .setProtectedHeader({ alg: 'ES256' })
+    .sign(privateKey);
+  await run(`apikey proof test ${keyid}`, { stdin: token });
+  await run(`apikey login ${keyid}`, { stdin: token });
+  await run(`apikey proof disable ${keyid} ${proof} --yes`);
+  await run(`apikey proof enable ${keyid} ${proof}`);
+  await run(`apikey proof remove ${keyid} ${proof} --yes`);
+  await run('apikey create --account billing --without-secret');
   await run(`apikey revoke ${keyid}`);
   await run(`apikey delete ${keyid} --yes`);
   await run('account delete billing --yes');

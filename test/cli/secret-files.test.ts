@@ -44,7 +44,8 @@ const options: Readonly<Record<string, readonly [holds: string, ...lines: string
 test('each option that takes a secret from a file is in the table', () => {
   const root = grammar();
   const names = [root, ...leavesOf(root)].flatMap((command) => command.options.map(({ long }) => long ?? ''));
-  const isSecret = (name: string): boolean => /\w-file$|^--(?:private|tls)-key$/.test(name) && !/-?ca-file$/.test(name);
+  const isSecret = (name: string): boolean =>
+    /\w-file$|^--(?:private|tls)-key$/.test(name) && !/-?(?:ca|jwks)-file$/.test(name);
   assert.deepEqual([...new Set(names)].filter(isSecret).sort(), Object.keys(options).sort());
 });
 

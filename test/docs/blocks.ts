@@ -1,6 +1,6 @@
 // Samples in a page: blocks of commands at a prompt with their output, and files. A comment before a block adds facts
 // that the page does not show: why it is not run, that the server is stopped first, that an appliance exists, the
-// file's name.
+// file's name, a signed token and its issuer's keys in files.
 
 export interface Command {
   readonly line: number;
@@ -15,6 +15,7 @@ export interface Command {
 export type Step =
   | { readonly kind: 'commands'; readonly line: number; readonly commands: readonly Command[] }
   | { readonly kind: 'file'; readonly line: number; readonly name: string; readonly text: string }
+  | { readonly kind: 'token'; readonly name: string; readonly claims: Readonly<Record<string, unknown>> }
   | { readonly kind: 'stop-server' }
   | { readonly kind: 'fresh' }
   | { readonly kind: 'appliance' }
@@ -37,8 +38,10 @@ export function stepsOf(page: string, elsewhere: readonly string[] = []): Step[]
     if (directive !== undefined) {
       const [, reason] = /^not run: (.+)$/.exec(directive) ?? [];
       const [, name] = /^file: (.+)$/.exec(directive) ?? [];
+      const [, token, claims = ''] = /^token: (\S+) (\{.+\})$/.exec(directive) ?? [];
       if (reason !== undefined) notRun = reason;
       else if (name !== undefined) file = name;
+      else if (token !== undefined) steps.push({ kind: 'token', name: token, claims: JSON.parse(claims) });
       else if (directive === 'the server is stopped') steps.push({ kind: 'stop-server' });
       else if (directive === 'another directory') steps.push({ kind: 'fresh' });
       else if (directive === 'with an appliance') steps.push({ kind: 'appliance' });

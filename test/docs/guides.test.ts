@@ -24,6 +24,7 @@ const pages = [
   'docs/oidc.md',
   'docs/tofu.md',
   'docs/guide-managed-keys.md',
+  'docs/guide-workloads.md',
   'docs/guide-vault.md',
   'docs/kubernetes.md',
   'docs/activity-export.md',
@@ -86,6 +87,10 @@ test('a block that is neither run nor said not to be is found', () => {
   ]) {
     assert.throws(() => stepsOf(wrong), /^Error: line \d+: /, wrong);
   }
+  const claims = { iss: 'https://ci.example.org' };
+  assert.deepEqual(stepsOf(`<!-- token: ci.token ${JSON.stringify(claims)} -->`), [
+    { kind: 'token', name: 'ci.token', claims },
+  ]);
   const [step] = stepsOf('```console\n$ a \\\n  b\nout\n$ c   # exit code 3\n```');
   assert.deepEqual(step?.kind === 'commands' && step.commands.map(({ line: _, ...rest }) => rest), [
     { text: 'a \\\n  b', shown: ['out'], exitCode: 0 },

@@ -1,6 +1,7 @@
 // Runs the commands of a page in a shell, in order, and compares their output with what the page shows.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { TokenIssuer } from '../support/token-issuer.ts';
 import { type Command, isAsShown, type Step, stepsOf } from './blocks.ts';
 import { Shell } from './shell.ts';
 
@@ -19,13 +20,28 @@ export async function typePage(page: string, elsewhere?: readonly string[]): Pro
 export async function typeSteps(page: string, steps: readonly Step[], home?: string): Promise<void> {
   await using stack = new AsyncDisposableStack();
   let shell = stack.use(await Shell.open(home));
+  const issuers = new Map<string, TokenIssuer>();
   for (const step of steps) {
     if (step.kind === 'fresh') shell = stack.use(await Shell.open());
     else if (step.kind === 'appliance') await typeOne(page, shell, initialised);
     else if (step.kind === 'stop-server') await shell.stopServers();
     else if (step.kind === 'file') shell.write(step.name, step.text);
+    else if (step.kind === 'token') await signToken(shell, step, issuers);
     else if (step.kind === 'commands') for (const command of step.commands) await typeOne(page, shell, command);
   }
+}
+
+/** Writes a token for the audience `kms`, and its issuer's keys beside it: `x.token` and `x.jwks`. */
+async function signToken(
+  shell: Shell,
+  { name, claims }: Extract<Step, { kind: 'token' }>,
+  issuers: Map<string, TokenIssuer>,
+): Promise<void> {
+  const iss = String(claims.iss);
+  const issuer = issuers.get(iss) ?? (await TokenIssuer.make(Date.now, iss, 'ES256', iss));
+  issuers.set(iss, issuer);
+  shell.write(name, `${await issuer.token({ ...claims })}\n`);
+  shell.write(name.replace(/\.token$/, '.jwks'), JSON.stringify(issuer.jwks));
 }
 
 export const initialised: Command = { line: 0, text: 'kms init', shown: [], exitCode: 0 };

@@ -346,10 +346,10 @@ test('a test of a token says which check fails, and opens no session', async () 
       proof: proof.id,
       accepted: false,
       steps: [
+        { check: 'issuer', ok: true },
         { check: 'form', ok: true },
         { check: 'keys', ok: true },
         { check: 'signature', ok: true },
-        { check: 'issuer', ok: true },
         { check: 'audience', ok: false, reason: 'it was issued for another audience' },
       ],
     },

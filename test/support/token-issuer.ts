@@ -8,18 +8,25 @@ export class TokenIssuer {
   readonly #key: CryptoKey;
   readonly #alg: string;
   readonly #now: () => number;
+  readonly #kid: string | undefined;
 
   private constructor(issuer: string, alg: string, key: CryptoKey, jwk: JWK, now: () => number) {
     this.issuer = issuer;
     this.jwks = { keys: [jwk] };
     this.#key = key;
+    this.#kid = jwk.kid;
     this.#alg = alg;
     this.#now = now;
   }
 
-  static async make(now: () => number, issuer = 'https://ci.example.org', alg = 'ES256'): Promise<TokenIssuer> {
+  static async make(
+    now: () => number,
+    issuer = 'https://ci.example.org',
+    alg = 'ES256',
+    kid = 'one',
+  ): Promise<TokenIssuer> {
     const { publicKey, privateKey } = await generateKeyPair(alg, { extractable: true });
-    return new TokenIssuer(issuer, alg, privateKey, { ...(await exportJWK(publicKey)), kid: 'one' }, now);
+    return new TokenIssuer(issuer, alg, privateKey, { ...(await exportJWK(publicKey)), kid }, now);
   }
 
   /** A token for the audience `kms`, valid for ten minutes; claims that are undefined are left out. */
@@ -27,7 +34,9 @@ export class TokenIssuer {
     const now = Math.floor(this.#now() / 1000);
     const all = { iss: this.issuer, aud: 'kms', sub: 'build', iat: now, exp: now + 600, ...claims };
     const kept = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
-    return new SignJWT(kept).setProtectedHeader({ alg: this.#alg, kid: 'one', ...header }).sign(this.#key);
+    return new SignJWT(kept)
+      .setProtectedHeader({ alg: this.#alg, ...(this.#kid !== undefined && { kid: this.#kid }), ...header })
+      .sign(this.#key);
   }
 }
 

@@ -3,6 +3,7 @@ import { createPublicKey } from 'node:crypto';
 import type { Proof } from '../../api/proofs.ts';
 import type { Client, InputOf } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';
+import { ageText } from '../../model/ages.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { confirm, detailsFrom } from '../confirm.ts';
@@ -32,11 +33,14 @@ export async function add(cli: CliOf<typeof proof.add>): Promise<void> {
   const kind = kindOf(cli);
   const misplaced = kind === 'jwt' ? undefined : ofTokens.find((option) => cli.isTyped(option));
   if (misplaced !== undefined) throw cli.wrong(`${misplaced} is for proofs of the kind jwt`);
+  if (kind === 'secret' && cli.isTyped('--name')) throw cli.wrong('--name: a key has one secret, which has no name');
   const trust = kind === 'jwt' ? await trustFrom(cli) : {};
   await withClient(cli, async (client) => {
     const keyid = await keyIdOf(client, cli.get('<KEYID>'));
     const input = given({ keyid, kind, name: cli.get('--name'), ...trust });
-    const made = await client.addProof(input);
+    const made = await client.addProof(input).catch((error) => {
+      throw asTyped(error);
+    });
     const { key, secretAccessKey } = made;
     const secret = key ?? secretAccessKey;
     if (secret === undefined) return printThing(cli, made, proofPairs(made));
@@ -54,6 +58,20 @@ export async function add(cli: CliOf<typeof proof.add>): Promise<void> {
   });
 }
 
+/** Options by the fields that they become. */
+const optionOf: Readonly<Record<string, string>> = { claims: '--claim', jwks: '--jwks-file', jwksUrl: '--jwks-url' };
+
+/** A refusal of fields, in the words of the options that they came from. */
+function asTyped(error: unknown): unknown {
+  const fields = error instanceof KmsError ? Object.entries(error.fields ?? {}) : [];
+  if (!(error instanceof KmsError) || fields.length === 0) return error;
+  const problems = fields.map(([field, problem]) => {
+    const [name = field, ...inner] = field.split('.');
+    return `${[optionOf[name] ?? `--${name}`, ...(inner.length > 0 ? [inner.join('.')] : [])].join(' ')}: ${problem}`;
+  });
+  return new KmsError(error.code, problems.join('; '), { hint: error.hint, cause: error });
+}
+
 function kindOf(cli: CliOf<typeof proof.add>): 'aws' | 'jwt' | 'secret' {
   const kind = cli.get('<KIND>');
   if (kind === 'aws' || kind === 'jwt' || kind === 'secret') return kind;
@@ -68,6 +86,9 @@ async function trustFrom(cli: CliOf<typeof proof.add>): Promise<Partial<InputOf<
   const jwks = cli.get('--jwks-file');
   const ca = cli.get('--ca');
   const longest = cli.get('--longest');
+  if (longest !== undefined && (longest < 60_000 || longest > 86_400_000)) {
+    throw cli.wrong('--longest: expected 1m to 24h');
+  }
   return given({
     issuer,
     audience: [...audience],
@@ -92,20 +113,43 @@ function claimsFrom(cli: CliOf<typeof proof.add>): JsonObject | undefined {
   return claims.size === 0 ? undefined : Object.fromEntries(claims);
 }
 
-/** Public keys in a file: a JSON Web Key Set, one such key, or PEM. */
+const publicBlock = /-----BEGIN (?:RSA )?PUBLIC KEY-----[\s\S]+?-----END (?:RSA )?PUBLIC KEY-----/g;
+
+/** Public keys in a file: a JSON Web Key Set, one such key, or PEM. Anything secret in it stays on this machine. */
 async function keysIn(cli: Cli, file: string): Promise<JsonObject> {
   const text = await readSmallText(pathFrom(cli.io, file), 'the public keys', 1_048_576);
-  const blocks = text.match(/-----BEGIN (?:RSA )?PUBLIC KEY-----[\s\S]+?-----END (?:RSA )?PUBLIC KEY-----/g);
-  try {
-    if (blocks) return { keys: blocks.map((pem) => createPublicKey(pem).export({ format: 'jwk' })) };
-    const value: unknown = JSON.parse(text);
-    if (isJsonObject(value)) return Array.isArray(value.keys) ? value : { keys: [value] };
-  } catch {
-    // Told below.
+  const keys = keysOf(text);
+  if (/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text) || keys?.some((key) => 'd' in key || 'k' in key)) {
+    throw new KmsError('refused', `${file} has a private or secret key, which the appliance must not get`, {
+      hint: 'give the public keys alone: `openssl pkey -pubout` makes one of a private key',
+    });
   }
+  if (keys && keys.length > 0) return { ...jsonOf(text), keys };
   throw new KmsError('invalid', `${file} holds no public keys`, {
     hint: 'give a JSON Web Key Set, as an issuer publishes it, or PEM with BEGIN PUBLIC KEY',
   });
+}
+
+function keysOf(text: string): readonly JsonObject[] | undefined {
+  const blocks = text.match(publicBlock);
+  try {
+    if (blocks) return blocks.map((pem) => ({ ...createPublicKey(pem).export({ format: 'jwk' }) }));
+  } catch {
+    return undefined;
+  }
+  const value = jsonOf(text);
+  if (!value) return undefined;
+  const keys = Array.isArray(value.keys) ? value.keys : 'kty' in value ? [value] : [];
+  return keys.every(isJsonObject) ? keys : undefined;
+}
+
+function jsonOf(text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    return isJsonObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 export async function list(cli: CliOf<typeof proof.list>): Promise<void> {
@@ -115,15 +159,17 @@ export async function list(cli: CliOf<typeof proof.list>): Promise<void> {
     if (cli.json) await printJson(cli, answer);
     else if (answer.proofs.length > 0) await printTable(cli, answer.proofs, columns);
     else
-      await printLine(
-        cli,
-        `no proofs: nothing can be done as this API key; \`kms apikey proof add ${keyid}\` adds one`,
-      );
+      await say(cli.io, `no proofs: nobody can act as this API key until \`kms apikey proof add ${keyid}\` adds one`);
   });
 }
 
 export async function disable(cli: CliOf<typeof proof.disable>): Promise<void> {
   const id = cli.get('<PROOF>');
+  if (id === 'secret') {
+    throw new KmsError('refused', 'a secret cannot be disabled', {
+      hint: 'remove it with `kms apikey proof remove`, or disable the whole key with `kms apikey revoke`',
+    });
+  }
   const details = () => detailsFrom(cli, async (client) => [await useOf(client, cli.get('<KEYID>'), id)]);
   await confirm(cli, `disables the proof ${id}: programs that use it are refused at once`, { details });
   await setActive(cli, false);
@@ -163,11 +209,20 @@ async function useOf(client: Client, typed: string, id: string): Promise<string>
   return `${found.kind}, last used: ${timeText(found.lastUsedAt)}`;
 }
 
+/** The signed token in the file, or from stdin. Systems that make such files let others read them. */
+async function signedToken(cli: Cli, file: string | undefined): Promise<string> {
+  const source = file ?? 'stdin';
+  const given =
+    file === undefined ? await readSecret(cli, 'token') : await readSmallText(pathFrom(cli.io, file), 'the token');
+  const token = given.trim();
+  if (token !== '') return token;
+  throw new KmsError('invalid', `${source} holds no token`, {
+    hint: 'a signed token has three parts with dots between',
+  });
+}
+
 export async function test(cli: CliOf<typeof proof.test>): Promise<void> {
-  const file = cli.get('--token');
-  const token = (
-    file === undefined ? await readSecret(cli, 'token') : await readSmallText(pathFrom(cli.io, file), 'the token')
-  ).trim();
+  const token = await signedToken(cli, cli.get('--token-file'));
   const answer = await withClient(cli, async (client) =>
     client.testProof({ keyid: await keyIdOf(client, cli.get('<KEYID>')), token }),
   );
@@ -188,8 +243,8 @@ export async function test(cli: CliOf<typeof proof.test>): Promise<void> {
 
 /** Prints the token alone, so that a shell can take it. */
 export async function login(cli: CliOf<typeof workload.login>): Promise<void> {
-  const token = (await readSmallText(pathFrom(cli.io, cli.get('--token-file')), 'the token')).trim();
   const lease = cli.get('--lease');
+  const token = await signedToken(cli, cli.get('--token-file'));
   const seconds = lease === undefined ? undefined : Math.max(1, Math.floor(lease / 1000));
   await withClient(cli, async (client) => {
     const answer = await client.workloadLogin(given({ token, role: cli.get('<ROLE>'), seconds }));
@@ -207,9 +262,10 @@ function proofPairs(each: Proof): readonly Pair[] {
     ['issuer', each.issuer],
     ['audience', each.audience?.join(' ')],
     ['subject', each.subject],
-    ['claims', each.claims && Object.keys(each.claims).length > 0 ? JSON.stringify(each.claims) : undefined],
+    ['claims', claimsText(each) || undefined],
     ['keys', each.kind !== 'jwt' ? undefined : each.jwks ? 'pinned' : (each.jwksUrl ?? 'by discovery')],
     ['once', each.once === true ? 'yes' : undefined],
+    ['longest', each.longest === undefined ? undefined : ageText(each.longest * 1000)],
     ['created', each.createdAt],
     ['last used', each.kind === 'secret' ? undefined : timeText(each.lastUsedAt)],
   ];
@@ -224,9 +280,14 @@ const columns: readonly Column<Proof>[] = [
   { title: 'last used', value: (each) => (each.kind === 'secret' ? '' : timeText(each.lastUsedAt)), short: true },
 ];
 
-/** Issuer, subject and claims, or the id of an access key, in one line. */
-function trustedBy({ accessKeyId, issuer, subject, claims = {} }: Proof): string {
-  if (accessKeyId !== undefined) return accessKeyId;
-  const claimed = Object.entries(claims).map(([name, value]) => `${name}=${[value].flat().join('|')}`);
-  return [issuer, subject, ...claimed].filter((each) => each !== undefined).join(' ');
+/** The form in which a proof is recognized, in one line. */
+function trustedBy(each: Proof): string {
+  const { accessKeyId, issuer, subject } = each;
+  return accessKeyId ?? [issuer, subject, claimsText(each)].filter(Boolean).join(' ');
+}
+
+function claimsText({ claims = {} }: Proof): string {
+  return Object.entries(claims)
+    .map(([name, value]) => `${name}=${[value].flat().join('|')}`)
+    .join(' ');
 }

@@ -1,5 +1,5 @@
 // The commands about proofs of API keys, `kms apikey proof …`, and the login by them.
-import { argument, command, duration, list, path, required, text, toggle } from './declaration.ts';
+import { argument, command, duration, list, path, text, toggle } from './declaration.ts';
 import { destroying } from './option-sets.ts';
 
 const keyId = 'apik_01jz4b8m6q3v9x2c5d7f8g9h0k';
@@ -58,8 +58,8 @@ export const proof = {
   test: command(
     'test',
     'check a signed token against the proofs of an API key and say which check fails; exit code 1 if none lets it in',
-    [`kms apikey proof test ${keyId} --token token.jwt`],
-    { ...key, '--token': path('FILE', 'the token; otherwise it is read from stdin') },
+    [`kms apikey proof test ${keyId} --token-file token.jwt`],
+    { ...key, '--token-file': path('FILE', 'the token; otherwise it is read from stdin') },
   ),
 };
 
@@ -67,13 +67,10 @@ export const workload = {
   login: command(
     'login',
     'log in as an API key with a signed token; prints a workload token to use as KMS_API_KEY',
-    [
-      'kms apikey login ci --token-file /var/run/secrets/tokens/kms',
-      'kms apikey login ci --token-file token.jwt --lease 5m',
-    ],
+    ['kms apikey login ci --token-file /var/run/secrets/tokens/kms', 'kms apikey login ci --lease 5m < token.jwt'],
     {
       '<ROLE>': argument('api-key'),
-      '--token-file': required(path('FILE', 'the signed token (required)')),
+      '--token-file': path('FILE', 'the signed token; otherwise it is read from stdin'),
       '--lease': duration('TIME', 'end it earlier than the appliance would, such as 5m'),
     },
   ),

@@ -246,10 +246,10 @@ function isBordered(glob: string): boolean {
 /** Checks of a token, in their order. */
 export const tokenChecks = [
   'role',
+  'issuer',
   'form',
   'keys',
   'signature',
-  'issuer',
   'audience',
   'time',
   'subject',

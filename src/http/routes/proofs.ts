@@ -4,7 +4,7 @@ import type { proofEndpoints } from '../../api/proofs.ts';
 import type { PublicContext } from '../../core/context.ts';
 import { isUsable, letsIn } from '../../core/credential.ts';
 import { addProof, findApiKey, listProofs, removeProof, setProof, trustOf } from '../../core/proofs/proofs.ts';
-import { checkToken } from '../../core/proofs/token-verifier.ts';
+import { checkToken, type TokenVerdict } from '../../core/proofs/token-verifier.ts';
 import { type Misfit, tokenChecks } from '../../core/proofs/trust.ts';
 import {
   aimOf,
@@ -19,7 +19,7 @@ import {
   sessionAnswer,
   type TokenOutcome,
 } from '../../core/proofs/workload-sessions.ts';
-import type { KmsError } from '../../errors.ts';
+import { KmsError } from '../../errors.ts';
 import type { CredentialRow } from '../../store/tables/api-keys.ts';
 import type { RoutesOf } from '../route.ts';
 
@@ -36,7 +36,7 @@ export const proofRoutes: RoutesOf<(typeof proofEndpoints)[number]['id']> = {
         candidates: tables.proofs.ofKey(params.keyid).filter(({ kind }) => kind === 'jwt'),
       }));
       const verdicts = await Promise.all(
-        candidates.map((proof) => checkToken(open.people.tokens, body.token, trustOf(proof))),
+        candidates.map((proof) => checkToken(open.people.tokens, body.token, trustOf(proof)).catch(keysMisfit)),
       );
       const isInForce = letsIn(key, appliance.world.now());
       return () => ({
@@ -78,6 +78,12 @@ export const proofRoutes: RoutesOf<(typeof proofEndpoints)[number]['id']> = {
   endWorkloadSession: (ctx) => endWorkloadSession(ctx),
 };
 
+/** The misfit of a token whose issuer's keys cannot be had now, with the reason, which a login does not tell. */
+function keysMisfit(error: unknown): TokenVerdict {
+  if (!(error instanceof KmsError) || error.code !== 'unavailable') throw error;
+  return { misfit: { check: 'keys', reason: `they cannot be had now: ${error.logReason ?? error.message}` } };
+}
+
 /** The misfit of a token whose proof or key is off. */
 function offMisfit(isProofOn: boolean): Misfit {
   return { check: 'api-key', reason: isProofOn ? 'the API key is disabled or expired' : 'the proof is disabled' };
@@ -85,9 +91,11 @@ function offMisfit(isProofOn: boolean): Misfit {
 
 /** The checks that were passed, and the one that failed. */
 function stepsTo(misfit: Misfit | undefined): { check: string; ok: boolean; reason?: string }[] {
-  const all = tokenChecks.slice(tokenChecks.indexOf('form'), tokenChecks.indexOf('once'));
+  const all = tokenChecks.slice(tokenChecks.indexOf('issuer'), tokenChecks.indexOf('once'));
   if (!misfit) return all.map((check) => ({ check, ok: true }));
-  const passed = all.slice(0, all.indexOf(misfit.check)).map((check) => ({ check, ok: true }));
+  // A token of another form may name no issuer.
+  const before = misfit.check === 'form' ? [] : all.slice(0, all.indexOf(misfit.check));
+  const passed = before.map((check) => ({ check, ok: true }));
   return [...passed, { check: misfit.check, ok: false, reason: misfit.reason }];
 }
 

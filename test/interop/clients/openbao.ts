@@ -7,6 +7,7 @@ import { pythonPrograms } from '../install.ts';
 import { type Client, scenario } from './client.ts';
 import { secrets } from './openbao-kv.ts';
 import { type Bao, takenOver } from './openbao-takeover.ts';
+import { loggedIn, withAgent } from './workload-login.ts';
 
 export const openbao: Client = {
   name: 'openbao',
@@ -31,6 +32,11 @@ export const openbao: Client = {
         scenario('bao kv: put, get, list, patch, delete, undelete, destroy, metadata, rollback', (desk) =>
           secrets(desk, bao),
         ),
+        scenario('bao: logs in by jwt and kubernetes; lookup, renew, revoke -self; what is refused', (desk) =>
+          loggedIn(desk, bao),
+        ),
+        scenario('bao agent: auto_auth jwt, with the token in a file; renews', (desk) => withAgent(desk, bao, 'jwt')),
+        scenario('bao agent: auto_auth kubernetes; renews', (desk) => withAgent(desk, bao, 'kubernetes')),
         scenario('seal "transit": init, stop, start, rotate, start', (desk) => unsealed(desk, bao)),
       ],
     };
