@@ -60,7 +60,7 @@ const trust = {
   }),
   ca: requiredText.meta({
     description:
-      "for `jwt`: PEM of the authorities that the issuer's address is trusted by, instead of the public ones",
+      "for `jwt`: PEM of the authorities that the issuer's address is trusted by, instead of the public ones; for `certificate`: PEM of the authority that signs the certificates, with `san`",
     examples: ['-----BEGIN CERTIFICATE-----\nMIIB…\n-----END CERTIFICATE-----\n'],
   }),
   once: z.boolean().meta({
@@ -75,6 +75,34 @@ const trust = {
       description: 'for `jwt`: the longest lifetime of a token in seconds; a day if absent',
       examples: [3600],
     }),
+};
+
+const certificatePem = '-----BEGIN CERTIFICATE-----\nMIIB…\n-----END CERTIFICATE-----\n';
+const san = z.string().meta({
+  description:
+    'for `certificate`: the name that certificates have among their alternative names: `dns:NAME`, `email:ADDRESS`, `uri:URI` or a SPIFFE ID, in whose path `*` stands for anything but a slash',
+  examples: ['spiffe://prod.example.org/payroll'],
+});
+
+/** The ways to make a proof by client certificates: one certificate, an authority and a name, or a new certificate. */
+const certificates = {
+  certificate: requiredText
+    .meta({
+      description: 'for `certificate`: PEM of the client certificate, whose key is pinned',
+      examples: [certificatePem],
+    })
+    .exactOptional(),
+  san: requiredText.meta(san.meta() ?? {}).exactOptional(),
+  issue: z
+    .boolean()
+    .meta({ description: 'for `certificate`: the appliance issues one, with a new key', examples: [true] })
+    .exactOptional(),
+  days: z
+    .int()
+    .min(1)
+    .max(825)
+    .meta({ description: 'for `certificate` with `issue`: how long it is valid; 90 if absent', examples: [90] })
+    .exactOptional(),
 };
 
 const given = Object.fromEntries(Object.entries(trust).map(([field, schema]) => [field, schema.exactOptional()])) as {
@@ -126,6 +154,21 @@ export const proof = z
       .string()
       .exactOptional()
       .meta({ description: 'of an AWS access key', examples: [sample.accessKeyId] }),
+    fingerprint: z
+      .string()
+      .exactOptional()
+      .meta({
+        description:
+          'for `certificate`: SHA-256 of the public key (SubjectPublicKeyInfo) of the certificate, or of its authority, in hex',
+        examples: ['8a1f…'],
+      }),
+    san: san.exactOptional(),
+    notAfter: timestamp
+      .meta({
+        description: 'for `certificate`: the end of the certificate, or of that of its authority',
+        examples: ['2026-04-01T00:00:00.000Z'],
+      })
+      .exactOptional(),
     ...shown,
   })
   .meta({ id: 'Proof', description: 'a way by which an API key is proved' });
@@ -141,6 +184,21 @@ const newProof = proof.extend({
     .string()
     .exactOptional()
     .meta({ description: 'the secret of the access key; told once', examples: [sample.secretAccessKey] }),
+  certificate: z
+    .string()
+    .exactOptional()
+    .meta({ description: 'PEM of the certificate that was issued', examples: [certificatePem] }),
+  privateKey: z
+    .string()
+    .exactOptional()
+    .meta({
+      description: 'PEM (PKCS #8) of its private key; told once',
+      examples: ['-----BEGIN PRIVATE KEY-----\nMIGH…\n-----END PRIVATE KEY-----\n'],
+    }),
+  caCertificate: z
+    .string()
+    .exactOptional()
+    .meta({ description: 'PEM of the authority that issued it', examples: [certificatePem] }),
 });
 
 const session = {
@@ -158,6 +216,18 @@ const session = {
     description: 'the time beyond which no renewal extends, in epoch milliseconds',
     examples: [1767268800000],
   }),
+  certificate: z
+    .object({
+      name: z.string().meta({ description: 'name of the proof, or its id', examples: ['payroll'] }),
+      commonName: z.string().meta({ description: 'common name; proves nothing', examples: ['payroll'] }),
+      serialNumber: z.string().meta({ description: 'in decimal', examples: ['126043983907018387'] }),
+      subjectKeyId: z.string().meta({ description: 'in hex; may be empty', examples: ['8a1f'] }),
+      authorityKeyId: z.string().meta({ description: 'in hex; may be empty', examples: ['8a1f'] }),
+    })
+    .exactOptional()
+    .meta({
+      description: 'of a login by a client certificate: the token is good only in connections with one of the same key',
+    }),
 };
 const workloadSession = z.object(session);
 
@@ -189,12 +259,14 @@ export const proofEndpoints = [
     access: { kind: 'flag', action: 'apikey.update' },
     params: z.object({ keyid: pathText }),
     body: z.object({
-      kind: z.enum(['secret', 'aws', 'jwt']).meta({
-        description: '`secret` for a key that has none, `aws` for an AWS access key, `jwt` for signed tokens',
+      kind: z.enum(kinds).meta({
+        description:
+          '`secret` for a key that has none, `aws` for an AWS access key, `certificate` for client certificates, `jwt` for signed tokens',
         examples: ['jwt'],
       }),
       name: name.exactOptional(),
       ...given,
+      ...certificates,
     }),
     answer: newProof,
     errors: unknown,
@@ -253,10 +325,14 @@ export const proofEndpoints = [
   }),
   endpoint('workloadLogin', {
     tag,
-    summary: 'Log in as an API key with a signed token that one of its proofs trusts',
+    summary: 'Log in as an API key with a signed token or a client certificate that one of its proofs trusts',
     access: { kind: 'public', recorded: 'session.create' },
     body: z.object({
-      token,
+      token: token.exactOptional(),
+      certificate: z
+        .boolean()
+        .exactOptional()
+        .meta({ description: "the certificate of the connection, in a token's place", examples: [true] }),
       role: role.exactOptional(),
       seconds,
     }),

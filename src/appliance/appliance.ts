@@ -19,6 +19,7 @@ import {
   silentLogger,
 } from '../http/appliance-port.ts';
 import { defaultBodyLimit } from '../http/body.ts';
+import { trustsCertificates } from '../http/tenant-directory.ts';
 import type { Label } from '../model/label.ts';
 import { systemWorld } from '../platform/environment.ts';
 import { consoleFiles, descriptionFiles, guides } from '../platform/program-files.ts';
@@ -74,6 +75,7 @@ export class HeldAppliance implements AppliancePort, Sealing {
   /** Log positions of the stores when they were last open. */
   readonly #known = new Map<string, NotedMark>();
   #timesSealed = 0;
+  #asksCertificates = false;
   #closed = false;
   #rekeying = false;
 
@@ -217,6 +219,13 @@ export class HeldAppliance implements AppliancePort, Sealing {
       if (!this.#state.sealed) changed = this.#state.reconfigure(this.#options);
     });
     await changed;
+  }
+
+  /** Whether clients are asked for a certificate. Sealed, it is as it was. */
+  asksCertificates(): boolean {
+    const state = this.#state;
+    if (!state.sealed) this.#asksCertificates = trustsCertificates(state.tenants, this.#asksCertificates);
+    return this.#asksCertificates;
   }
 
   /** Throws `sealed` while it is sealed. */

@@ -68,6 +68,7 @@ export const things: Readonly<Record<string, string>> = {
   BeginPasskeyUser: 'id:text name:text displayName:text',
   BeginPasskeyPubKeyCredParams: 'type:word alg:integer',
   BeginPasskeyAuthenticatorSelection: 'residentKey:word userVerification:word',
+  WorkloadLoginCertificate: 'name:text commonName:text serialNumber:text subjectKeyId:text authorityKeyId:text',
   Account: 'id:acct_ uid:text notes:text props:object createdAt:time updatedAt:time',
   SafeApiKeyReferences: 'accountId:acct_',
   SafeApiKey: `
@@ -76,8 +77,8 @@ export const things: Readonly<Record<string, string>> = {
     lastUsedAt:count|null updatedAt:time`,
   Proof: `
     id:text kind:word name:text active:boolean createdAt:time createdBy:caller|null lastUsedAt:count|null
-    accessKeyId?:text issuer?:text subject?:text jwksUrl?:text audience?:text[] claims?:object jwks?:object
-    once?:boolean longest?:count`,
+    accessKeyId?:text fingerprint?:text san?:text notAfter?:time issuer?:text subject?:text jwksUrl?:text
+    audience?:text[] claims?:object jwks?:object once?:boolean longest?:count`,
   TestProofProofsSteps: 'check:text ok:boolean reason?:text',
   TestProofProofs: 'proof:text accepted:boolean steps:TestProofProofsSteps[]',
   Activity: `
@@ -210,13 +211,13 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
   finishOidc: 'user:User accessToken:accessToken',
   workloadLogin: `
     accessToken:accessToken id:sess_ keyid:apik_ proof:text subject:text createdAt:count expiresAt:integer
-    expiresIn:count renewableUntil:integer`,
+    expiresIn:count renewableUntil:integer certificate?:WorkloadLoginCertificate`,
   getWorkloadSession: `
     id:sess_ keyid:apik_ proof:text subject:text createdAt:count expiresAt:integer expiresIn:count
-    renewableUntil:integer`,
+    renewableUntil:integer certificate?:WorkloadLoginCertificate`,
   renewWorkloadSession: `
     id:sess_ keyid:apik_ proof:text subject:text createdAt:count expiresAt:integer expiresIn:count
-    renewableUntil:integer`,
+    renewableUntil:integer certificate?:WorkloadLoginCertificate`,
   endWorkloadSession: '',
   startPasswordReset: 'message:text',
   completePasswordReset: '',
@@ -263,13 +264,14 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
   listProofs: 'proofs:Proof[]',
   addProof: `
     id:text kind:word name:text active:boolean createdAt:time createdBy:caller|null lastUsedAt:count|null
-    accessKeyId?:text issuer?:text subject?:text jwksUrl?:text audience?:text[] claims?:object jwks?:object
-    once?:boolean longest?:count key?:text secretAccessKey?:text`,
+    accessKeyId?:text fingerprint?:text san?:text notAfter?:time issuer?:text subject?:text jwksUrl?:text
+    audience?:text[] claims?:object jwks?:object once?:boolean longest?:count key?:text secretAccessKey?:text
+    certificate?:text privateKey?:text caCertificate?:text`,
   testProof: 'proofs:TestProofProofs[]',
   updateProof: `
     id:text kind:word name:text active:boolean createdAt:time createdBy:caller|null lastUsedAt:count|null
-    accessKeyId?:text issuer?:text subject?:text jwksUrl?:text audience?:text[] claims?:object jwks?:object
-    once?:boolean longest?:count`,
+    accessKeyId?:text fingerprint?:text san?:text notAfter?:time issuer?:text subject?:text jwksUrl?:text
+    audience?:text[] claims?:object jwks?:object once?:boolean longest?:count`,
   removeProof: '',
   searchKeyringApiKeys: 'data:SafeApiKey[] pagination:PageInfo',
   searchActivity: 'data:Activity[] pagination:PageInfo',

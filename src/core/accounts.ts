@@ -85,6 +85,13 @@ function accountThing({ id, uid }: Pick<Row, 'id' | 'uid'>): ResourceRef {
   return { type: 'account', id, name: uid };
 }
 
+/** The API key. Throws `not-found`. */
+export function findApiKey(tables: Pick<Tables, 'apiKeys'>, id: string): ApiKey {
+  const key = tables.apiKeys.byId(id);
+  if (!key) throw new KmsError('not-found', 'there is no such API key');
+  return key;
+}
+
 export function apiKeyThing({ id, name }: Pick<ApiKey, 'id' | 'name'>): ResourceRef {
   return { type: 'apikey', id, name };
 }

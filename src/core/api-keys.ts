@@ -17,13 +17,14 @@ import type { Tables } from '../store/port.ts';
 import type { PageRequest } from '../store/sql.ts';
 import { type ApiKey, type CredentialRow, flagsOfRow } from '../store/tables/api-keys.ts';
 import type { User } from '../store/tables/users.ts';
-import { type AccountRef, apiKeyThing, findAccount } from './accounts.ts';
+import { type AccountRef, apiKeyThing, findAccount, findApiKey } from './accounts.ts';
 import { activityRecord } from './activity.ts';
 import { holderNeeded, mayGrant, mayTouch, missingFlag } from './authorization.ts';
 import { type Caller, type Context, needQuota } from './context.ts';
 import { letsIn } from './credential.ts';
 import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
-import { findApiKey, listProofs, proofThings } from './proofs/proofs.ts';
+import { proofThings } from './proofs/proof-records.ts';
+import { listProofs } from './proofs/proofs.ts';
 import { type RingRef, refuseOtherKind, unknownRing } from './rings.ts';
 import { findUser, userThing } from './users.ts';
 
@@ -70,9 +71,11 @@ export function createApiKey(ctx: Context, input: CreateApiKeyInput): FullApiKey
  * two keys of that name, they could not.
  */
 function needName({ tx, caller, world }: Context, name: string | undefined): void {
-  for (const id of name === undefined ? [] : tx.apiKeys.idsToLogInByName(name, world.now(), 2)) {
-    mayTouch(caller, findApiKey(tx, id));
-  }
+  if (name === undefined) return;
+  const ids = (['jwt', 'certificate'] as const).flatMap((kind) =>
+    tx.apiKeys.idsToLogInByName(name, kind, world.now(), 2),
+  );
+  for (const id of new Set(ids)) mayTouch(caller, findApiKey(tx, id));
 }
 
 /** API keys per user: every answer about a user names them. */

@@ -1,11 +1,12 @@
-// Authentication of a bearer credential: an API key or an access token, told apart by their form. Authorization is
-// another file's.
+// Authentication: of a bearer credential, which is an API key or an access token, told apart by their form; and of a
+// client certificate. Authorization is another file's.
 import { hashApiKey } from '../crypto/fast-hash.ts';
 import type { AddressSet } from '../model/addresses.ts';
 import { flagsOfText, parseFlags } from '../model/flags.ts';
 import type { Tables } from '../store/port.ts';
 import type { ApiKey, CredentialRow } from '../store/tables/api-keys.ts';
 import type { Caller } from './context.ts';
+import { holdsNow, type PresentedCertificate, provenBy } from './proofs/client-certificates.ts';
 import { type KnownWorkload, workloadOf } from './proofs/workload-sessions.ts';
 import { authenticateToken, type TokenVerdict } from './sessions.ts';
 
@@ -30,6 +31,8 @@ export interface Origin {
   /** Through the local socket or from within the process: this machine, which has no address. */
   readonly local?: boolean | undefined;
   readonly remoteAddress?: string | undefined;
+  /** The certificate that the client showed in the TLS handshake. */
+  readonly certificate?: PresentedCertificate | undefined;
 }
 
 interface Credential {
@@ -51,11 +54,25 @@ export function authenticate(
   now: number,
 ): Credential | undefined {
   if (apiKeyHash === undefined) {
-    const workload = workloadOf(tables, token, now);
+    const workload = workloadOf(tables, token, now, from.certificate);
     return workload ? workloadCredential(workload, from, now) : userOf(authenticateToken(tables, token, now));
   }
   const key = tables.apiKeys.credential(apiKeyHash);
   return key && holderOf(key, from, now);
+}
+
+/** The tenant's API key that the client's certificate proves; undefined if there is none. */
+export function authenticateCertificate(
+  tables: Pick<Tables, 'apiKeys' | 'proofs'>,
+  from: Origin,
+  now: number,
+): Credential | undefined {
+  const proven = provenBy(tables, from.certificate);
+  const key = proven && tables.apiKeys.credentialById(proven.proof.apikeyId);
+  if (!proven || !key) return undefined;
+  const { caller, usable } = holderOf(key, from, now);
+  const proof = { id: proven.proof.id, subject: proven.subject };
+  return { caller: { ...caller, proof }, usable: usable && holdsNow(proven, now) };
 }
 
 function workloadCredential({ session, key, isGood }: KnownWorkload, from: Origin, now: number): Credential {

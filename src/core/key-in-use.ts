@@ -26,6 +26,9 @@ const works: Partial<Record<KeyUse, string>> = {
   mac: 'HMAC creation',
 };
 
+/** The operation of the authority for client certificates, whose key does nothing else. */
+export const issuesCertificates = 'issue';
+
 const protects: ReadonlySet<KeyUse> = new Set(['encrypt', 'sign', 'mac', 'wrap', 'derive']);
 
 /** Why a key is not for this use at all; undefined if it is. */
@@ -53,6 +56,9 @@ export class KeyInUse {
     const state = stateOf(ctx, key);
     const problem = useProblem(use, { key: state });
     if (problem !== undefined) throw new KmsError('conflict', problem);
+    if (use === 'sign' && operation !== issuesCertificates && ctx.tx.clientAuthorities.hasKey(key.id)) {
+      throw refusal('the key is the authority for client certificates, and signs nothing else');
+    }
     const other = unsupported(key, use);
     if (other !== undefined) throw refusal(other);
     this.key = key;

@@ -1,25 +1,41 @@
-// DER (X.690) as far as keys need it: a strict reader and a writer of the few types in PKCS #8, PKCS #1, SEC 1 and
-// SubjectPublicKeyInfo. Only the shortest encoding of a length or number is read, so that a key has one form.
+// DER (X.690) as far as keys and certificates need it: a strict reader and a writer of the types in PKCS #8, PKCS #1,
+// SEC 1, SubjectPublicKeyInfo and X.509. Only the shortest encoding of a length or number is read, so that a key has
+// one form.
 import { KmsError } from '../errors.ts';
 import { concatBytes } from './bytes.ts';
 
 export const tags = {
+  boolean: 0x01,
   integer: 0x02,
   bitString: 0x03,
   octetString: 0x04,
   null: 0x05,
   oid: 0x06,
+  utf8String: 0x0c,
+  utcTime: 0x17,
+  generalizedTime: 0x18,
   sequence: 0x30,
+  set: 0x31,
   /** [0] and [1] around another value, and [0] in place of an OCTET STRING's own tag. */
   explicit0: 0xa0,
   explicit1: 0xa1,
+  explicit3: 0xa3,
   implicit0: 0x80,
   implicit1: 0x81,
+  implicit2: 0x82,
 } as const;
 
 type Tag = (typeof tags)[keyof typeof tags];
 
-function malformed(problem: string): KmsError {
+/** A value of whatever type. */
+interface DerValue {
+  readonly tag: number;
+  readonly contents: Uint8Array;
+  /** Tag and length too. */
+  readonly whole: Uint8Array;
+}
+
+export function malformed(problem: string): KmsError {
   return new KmsError('invalid', `malformed DER: ${problem}`);
 }
 
@@ -42,11 +58,28 @@ export class DerReader {
     if (!this.isNext(tag)) {
       throw malformed(this.#at < this.#bytes.length ? 'a value of another type than expected' : 'a value is missing');
     }
-    const length = this.#length(this.#at + 1);
-    const start = this.#at + 1 + length.size;
+    return this.any().contents;
+  }
+
+  /** The next value, a view of the bytes given. */
+  any(): DerValue {
+    const begin = this.#at;
+    const tag = this.#bytes[begin];
+    if (tag === undefined) throw malformed('a value is missing');
+    if ((tag & 0x1f) === 0x1f) throw malformed('an unsupported tag');
+    const length = this.#length(begin + 1);
+    const start = begin + 1 + length.size;
     if (length.value > this.#bytes.length - start) throw malformed('cut off');
     this.#at = start + length.value;
-    return this.#bytes.subarray(start, this.#at);
+    return {
+      tag,
+      contents: this.#bytes.subarray(start, this.#at),
+      whole: this.#bytes.subarray(begin, this.#at),
+    };
+  }
+
+  get isAtEnd(): boolean {
+    return this.#at === this.#bytes.length;
   }
 
   /** The next value if it has this tag. */
@@ -74,7 +107,7 @@ export class DerReader {
 
   /** Throws `invalid` if there is another value. */
   end(): void {
-    if (this.#at !== this.#bytes.length) throw malformed('unexpected bytes at the end');
+    if (!this.isAtEnd) throw malformed('unexpected bytes at the end');
   }
 
   #length(at: number): { readonly value: number; readonly size: number } {

@@ -3,7 +3,7 @@
 import type { Endpoint, RingSource } from '../api/endpoint.ts';
 import { authorize, isAllowed, type RingSubject, refusalOutside } from '../core/authorization.ts';
 import type { Caller, SealedInput } from '../core/context.ts';
-import { authenticate, Bearer, localCaller, type Origin } from '../core/credential.ts';
+import { authenticate, authenticateCertificate, Bearer, localCaller, type Origin } from '../core/credential.ts';
 import { type RingSource as RingValue, ringSubject } from '../core/ring-subject.ts';
 import { enrolmentRefusal } from '../core/second-factors.ts';
 import { refersToSelf } from '../core/users.ts';
@@ -12,7 +12,7 @@ import { isRingName } from '../model/names.ts';
 import type { Tables } from '../store/port.ts';
 import type { BodyRead } from './body.ts';
 import type { RawInput } from './input.ts';
-import { type ApiRequest, type Credential, headerOf } from './request.ts';
+import { type ApiRequest, type Credential, headerOf, programsCertificate } from './request.ts';
 import { resolveTenant, type TenantDirectory, type TenantHandle } from './tenant-directory.ts';
 
 /**
@@ -51,13 +51,20 @@ export const unknownCredential = new KmsError(
 
 /**
  * The credential that a request carries. A local request without one acts as the local administrator; one that names a
- * credential acts as its holder.
+ * credential acts as its holder. A certificate counts if nothing else does.
  */
 export function credentialOf(request: ApiRequest): Credential | undefined {
   const header = headerOf(request, 'authorization');
   if (header === undefined && request.local) return 'local';
   const token = bearerToken(header);
-  return token === undefined ? undefined : new Bearer(token);
+  if (token !== undefined) return new Bearer(token);
+  return header === undefined ? certificateOf(request) : undefined;
+}
+
+/** The credential of a request that came with a certificate, from a program and without a token. */
+export function certificateOf(request: ApiRequest): 'certificate' | undefined {
+  if (headerOf(request, 'x-vault-token') !== undefined) return undefined;
+  return programsCertificate(request) && 'certificate';
 }
 
 /** In characters. */
@@ -76,6 +83,7 @@ export function bearerToken(header: string | undefined): string | undefined {
  */
 export function identify(tables: Tables, credential: Credential, from: Origin, now: number): Identified | undefined {
   if (credential === 'local') return { caller: localCaller, usable: true };
+  if (credential === 'certificate') return authenticateCertificate(tables, from, now);
   return authenticate(tables, credential, from, now);
 }
 
@@ -142,7 +150,12 @@ function isAboutRingInBody({ access }: Endpoint): boolean {
 }
 
 /** The id of the caller, if the credential is valid; undefined if it isn't, or if the store cannot tell at once. */
-export function knownAsker({ store }: TenantHandle, credential: Bearer, from: Origin, now: number): string | undefined {
+export function knownAsker(
+  { store }: TenantHandle,
+  credential: Credential,
+  from: Origin,
+  now: number,
+): string | undefined {
   try {
     const found = store.read((tables) => identify(tables, credential, from, now));
     return found?.usable ? found.caller.id : undefined;

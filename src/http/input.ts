@@ -8,6 +8,7 @@ import { kindOf, withArticle } from '../api/values.ts';
 import type { World } from '../core/context.ts';
 import { openCursor, sealCursor } from '../core/cursors.ts';
 import { WrittenItems, type WrittenPage } from '../core/pages.ts';
+import type { PresentedCertificate } from '../core/proofs/client-certificates.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import type { Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
@@ -15,7 +16,7 @@ import type { AppliancePort, OpenState } from './appliance-port.ts';
 import type { BodyRead } from './body.ts';
 import type { Codec } from './codec.ts';
 import { type ConsoleCookie, originOf } from './console-cookie.ts';
-import { type ApiRequest, type Credential, queryOf } from './request.ts';
+import { type ApiRequest, type Credential, programsCertificate, queryOf } from './request.ts';
 import { mostFields } from './respond.ts';
 import type { Input, PathParams } from './route.ts';
 import { baseUrlOf, type TenantHandle } from './tenant-directory.ts';
@@ -134,6 +135,10 @@ export class EndpointInput implements Input<unknown>, CheckedInput {
 
   get address(): string {
     return this.request.remoteAddress ?? 'local';
+  }
+
+  get certificate(): PresentedCertificate | undefined {
+    return programsCertificate(this.request);
   }
 
   get origin(): string {

@@ -427,7 +427,7 @@ function noteKeyUse({ apiKeys, proofs }: Transaction, { id, proof }: Caller, now
   if (proof) proofs.noteUse(proof.id, now);
 }
 
-/** The credential that the surface found, the one in the header Authorization, or a console page's cookie. */
+/** The credential that the surface found, the request's own (`credentialOf`), or a console page's cookie. */
 function authenticate(
   request: ApiRequest,
   call: EndpointCall | undefined,

@@ -2,7 +2,9 @@
 // make it.
 import { getPath, getQueryParam } from 'hono/utils/url';
 import type { Bearer } from '../core/credential.ts';
+import type { PresentedCertificate } from '../core/proofs/client-certificates.ts';
 import type { AddressSet } from '../model/addresses.ts';
+import { consoleHeader } from '../model/names.ts';
 
 /** The bytes of a request's body, read only on demand. */
 export interface BodySource {
@@ -47,6 +49,8 @@ export interface ApiRequest {
   readonly local?: boolean | undefined;
   /** In the form of `plainAddress`; undefined if unknown. */
   readonly remoteAddress?: string | undefined;
+  /** The client's certificate, of which TLS has shown that it has the key; no header stands for one. */
+  readonly certificate?: PresentedCertificate | undefined;
   /** The tenant's name, if it is known by other means than the host. */
   readonly tenant?: string | undefined;
   /** The name of another system's protocol that the listener speaks. Absent: the appliance's own API. */
@@ -58,8 +62,8 @@ export interface ApiRequest {
   readonly room?: AnswerRoom | undefined;
 }
 
-/** A credential as sent: a token, or the right of the administrator at the machine. */
-export type Credential = Bearer | 'local';
+/** A credential as sent: a token, the request's certificate, or the right of the administrator at the machine. */
+export type Credential = Bearer | 'certificate' | 'local';
 
 export const emptyBody: BodySource = { read: async () => new Uint8Array() };
 
@@ -67,6 +71,16 @@ export const emptyBody: BodySource = { read: async () => new Uint8Array() };
 export function headerOf({ headers }: Pick<ApiRequest, 'headers'>, name: string): string | undefined {
   const value = headers[name];
   return typeof value === 'object' ? value.join(', ') : value;
+}
+
+/** Headers of requests that pages make. Browsers add their certificates to these, whatever page it is. */
+const pageHeaders = ['sec-fetch-site', 'origin', consoleHeader];
+
+/** The client's certificate; undefined for a request that a page made. */
+export function programsCertificate(request: ApiRequest): PresentedCertificate | undefined {
+  const { certificate, local } = request;
+  if (!certificate || local) return undefined;
+  return pageHeaders.some((name) => headerOf(request, name) !== undefined) ? undefined : certificate;
 }
 
 const noQuery: Readonly<Record<string, string>> = Object.freeze({});

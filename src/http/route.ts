@@ -4,6 +4,7 @@ import type { AnswerOf, BodyOf, EndpointId, EndpointOf, ParamsOf, QueryOf, Sent 
 import type { LocalId, LocalOf } from '../api/local-endpoints.ts';
 import type { Caller, Context, PublicContext } from '../core/context.ts';
 import type { Reader, WrittenPage } from '../core/pages.ts';
+import type { PresentedCertificate } from '../core/proofs/client-certificates.ts';
 import type { Page, PageRequest, Slices } from '../store/sql.ts';
 import type { AppliancePort, LocalAnswer, LocalInput, OpenState, State } from './appliance-port.ts';
 import type { ApiRequest } from './request.ts';
@@ -45,6 +46,8 @@ export interface Input<E> extends RequestScope {
   readonly item: ((item: ItemOf<AnswerOf<E>>) => unknown) | undefined;
   /** The client's address; `local` if it is not on the network. */
   readonly address: string;
+  /** The client's certificate, if the request is not of a page. */
+  readonly certificate: PresentedCertificate | undefined;
   /** The dialect that the request came in; undefined for the native interface. */
   readonly dialect: string | undefined;
   /** Whether it came over the local socket or in process. */

@@ -40,6 +40,21 @@ export function resolveTenant({ tenants }: { readonly tenants: TenantDirectory }
   return handle;
 }
 
+/**
+ * Whether any tenant has a proof by client certificates, so that clients are asked for theirs. `before` is the last
+ * answer, which stands while a store cannot tell.
+ */
+export function trustsCertificates(tenants: TenantDirectory, before: boolean): boolean {
+  try {
+    return tenants
+      .names()
+      .some((name) => tenants.byName(name)?.store.read(({ proofs }) => proofs.hasKind('certificate')));
+  } catch (error) {
+    if (error instanceof KmsError && error.code === 'unavailable') return before;
+    throw error;
+  }
+}
+
 export function localTenant(tenants: TenantDirectory, wanted: string | undefined): TenantHandle {
   const names = tenants.names();
   const name = wanted ?? (names.length === 1 ? names[0] : undefined);

@@ -39,6 +39,11 @@ export class Gate {
     return this.#requests;
   }
 
+  /** Whether clients are asked for a certificate when they connect. */
+  asksCertificates(): boolean {
+    return this.#appliance?.asksCertificates() ?? false;
+  }
+
   readonly handle: Answer = (request) => {
     this.#requests++;
     return this.#answer(request);

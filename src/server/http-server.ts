@@ -15,6 +15,7 @@ import { readAuthority } from '../model/hosts.ts';
 import { AnswerBudget, ResponseRoom } from './answer-room.ts';
 import { type RequestTarget, targetOf } from './api-request.ts';
 import { BodyBudget, Incoming, RequestBody } from './body-budget.ts';
+import { ClientCertificates } from './client-certificates.ts';
 import {
   type Dialect,
   endInTime,
@@ -85,6 +86,8 @@ interface ServerOptions {
   /** Budget of pipelined requests. Default: one for this server alone. */
   readonly ahead?: BodyBudget;
   origin(incoming: IncomingMessage): RequestOrigin;
+  /** Whether clients of new connections are asked for a certificate; only with TLS. Default: never. */
+  asksCertificates?(): boolean;
   /** Called with each request before anything else reads it. */
   prepare?(incoming: IncomingMessage): void;
   /** Answers clients that send their request and then end their side, as `nc -N` does. Default: they are cut off. */
@@ -95,8 +98,11 @@ interface ServerOptions {
 
 export function httpServer(answer: Answer, options: ServerOptions): Server {
   const { tls, origin, prepare, limits: given, ahead = aheadBudget(), dialect = ownDialect } = options;
+  const certificates = tls && options.asksCertificates && new ClientCertificates(options.asksCertificates);
   const { bodies = new BodyBudget(), answers = new AnswerBudget() } = options;
   // A request without a body needs no readable stream.
+  const isLate = (reply: Reply | undefined, socket: Socket) =>
+    (reply?.outcome.status === 401 || reply?.outcome.status === 403) && certificates?.isLate(socket) === true;
   const always = { requireHostHeader: false, optimizeEmptyRequests: true, IncomingMessage: Incoming };
   const { silence, maxConnections, ...limits } = { ...usualLimits, ...given, ...always };
   const letGo: LetGo = (incoming, outgoing) => new RequestBody(incoming, outgoing, bodies).letGo();
@@ -113,13 +119,15 @@ export function httpServer(answer: Answer, options: ServerOptions): Server {
       body.letGo();
       body.done();
       room.made();
-      // When shutting down, ask the client to close the connection.
-      if (!server.listening) outgoing.shouldKeepAlive = false;
+      // When shutting down, or if another connection would ask for a certificate, ask the client to close this one.
+      if (!server.listening || isLate(reply, incoming.socket)) outgoing.shouldKeepAlive = false;
       if (reply) send(incoming, outgoing, reply, limits.keepAliveTimeout);
       else refuseUnreadable(outgoing, dialect);
     };
-    const request = requestOf(incoming, target, origin(incoming), body, room);
-    answer(request).then(finish, () => finish(undefined));
+    const certificate = certificates?.of(incoming.socket);
+    answer(requestOf(incoming, target, { ...origin(incoming), certificate }, body, room)).then(finish, () =>
+      finish(undefined),
+    );
   };
   const handle: Handle = (incoming, outgoing, atItsTime) => {
     const target = targetRefusal(incoming);
@@ -137,6 +145,7 @@ export function httpServer(answer: Answer, options: ServerOptions): Server {
   const server = tls
     ? createTlsServer({ ...limits, handshakeTimeout, ...secure(tls) }, inTurn)
     : createServer(limits, inTurn);
+  certificates?.askAt(server);
   server.maxConnections = maxConnections;
   // A switch of Node that its types lack.
   Object.assign(server, { httpAllowHalfOpen: options.allowHalfOpen ?? false });
@@ -152,11 +161,11 @@ export function httpServer(answer: Answer, options: ServerOptions): Server {
 function requestOf(
   { method = '', headers }: IncomingMessage,
   { path, search }: RequestTarget,
-  { local, remoteAddress, surface, tangClients }: RequestOrigin,
+  { local, remoteAddress, certificate, surface, tangClients }: RequestOrigin & Pick<ApiRequest, 'certificate'>,
   body: BodySource,
   room: AnswerRoom,
 ): ApiRequest {
-  return { method, path, search, headers, local, remoteAddress, surface, tangClients, body, room };
+  return { method, path, search, headers, local, remoteAddress, certificate, surface, tangClients, body, room };
 }
 
 function send(incoming: IncomingMessage, outgoing: ServerResponse, { outcome, state }: Reply, keptFor: number): void {

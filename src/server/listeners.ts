@@ -81,13 +81,15 @@ interface SharedLimits extends Pick<ServeOptions, 'limits'> {
 }
 
 function networkServer(
-  { handle }: Gate,
+  gate: Gate,
   { tls, behindProxy }: Listening,
   { limits, ...budgets }: SharedLimits,
   surface: Pick<RequestOrigin, 'surface' | 'tangClients'> = {},
 ): Server {
-  return httpServer(handle, {
+  return httpServer(gate.handle, {
     tls,
+    // A proxy's own certificate would stand for all of its clients.
+    ...(behindProxy ? {} : { asksCertificates: () => gate.asksCertificates() }),
     origin: (incoming: IncomingMessage) => ({ remoteAddress: clientAddress(incoming, behindProxy), ...surface }),
     ...(behindProxy ? { prepare: takeForwardedHost } : {}),
     ...(limits && { limits }),

@@ -6,6 +6,7 @@ import type { Page, PageRequest, Row, Slices } from './sql.ts';
 import type { AccountTable } from './tables/accounts.ts';
 import type { ApiKeyTable } from './tables/api-keys.ts';
 import type { AssetTable } from './tables/assets.ts';
+import type { ClientAuthorityTable } from './tables/client-authorities.ts';
 import type { KeyUseTable } from './tables/key-uses.ts';
 import type { ManagedKeyUseTable } from './tables/managed-key-uses.ts';
 import type { KeyVersionTable } from './tables/managed-key-versions.ts';
@@ -101,6 +102,7 @@ export interface Tables {
   readonly apiKeys: ApiKeyTable;
   readonly proofs: ProofTable;
   readonly workloadSessions: WorkloadSessionTable;
+  readonly clientAuthorities: ClientAuthorityTable;
   readonly users: UserTable;
   readonly sessions: SessionTable;
   readonly userTokens: UserTokenTable;

@@ -148,7 +148,11 @@ test('an answer without a required field, or with one more, is not as described'
     const isOfKind = (name: string): boolean => ['addProof', 'updateProof'].includes(id) && !ofKind.includes(name);
     const mayLack = (name: string): boolean =>
       isWork ||
-      isOfKind(name) || optional.includes(name) || byFlags(name) || isAsked(name) || (id === 'encrypt' && name === 'publicKey');
+      isOfKind(name) ||
+      optional.includes(name) ||
+      byFlags(name) ||
+      isAsked(name) ||
+      (id === 'encrypt' && name === 'publicKey');
     for (const field of Object.keys(example).filter((name) => !mayLack(name))) {
       count++;
       const rest = Object.fromEntries(Object.entries(example).filter(([name]) => name !== field));

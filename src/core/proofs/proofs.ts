@@ -9,13 +9,14 @@ import type { JsonObject } from '../../model/json.ts';
 import { timestamp } from '../../model/timestamp.ts';
 import type { Tables, Transaction } from '../../store/port.ts';
 import type { ApiKey } from '../../store/tables/api-keys.ts';
-import type { KnownProof, Proof, ProofKind } from '../../store/tables/proofs.ts';
-import { apiKeyThing } from '../accounts.ts';
+import type { Proof, ProofKind } from '../../store/tables/proofs.ts';
+import { apiKeyThing, findApiKey } from '../accounts.ts';
 import { holderNeeded, isOperatorTenant, mayGrant, mayTouch } from '../authorization.ts';
 import type { Caller, Context } from '../context.ts';
 import { newAccessKey } from './access-keys.ts';
+import { certificateAnswer, draftCertificate } from './certificate-proofs.ts';
 import type { TokenVerifier } from './token-verifier.ts';
-import { checkedTrust, type Trust, type TrustInput } from './trust.ts';
+import { checkedTrust, type Trust, type TrustInput, trustOf } from './trust.ts';
 
 /** Proofs of one API key, its secret included. */
 const mostProofs = 20;
@@ -28,12 +29,6 @@ const secretProof = 'secret';
 type ShownProof = Answer<'listProofs'>['proofs'][number];
 type NewProof = Answer<'addProof'>;
 type ProofInput = Body<'addProof'>;
-
-export function findApiKey(tables: Pick<Tables, 'apiKeys'>, id: string): ApiKey {
-  const key = tables.apiKeys.byId(id);
-  if (!key) throw new KmsError('not-found', 'there is no such API key');
-  return key;
-}
 
 /** The secret first, then the others, oldest first. */
 export function listProofs({ tx }: Context, { keyid }: { readonly keyid: string }): Answer<'listProofs'> {
@@ -65,6 +60,8 @@ export function addProof(ctx: Context, { keyid, proof, verifier }: AddProof): Ne
       return addSecret(ctx, key);
     case 'aws':
       return addAccessKey(ctx, key, name);
+    case 'certificate':
+      return addCertificate(ctx, key, name, proof);
     case 'jwt': {
       const given = proof.jwks === undefined ? proof : { ...proof, jwks: verifier.publicKeys(proof.jwks) };
       const trust = checkedTrust(trustInput(given), mayAskPrivate(ctx));
@@ -118,6 +115,14 @@ function addAccessKey(ctx: Context, key: ApiKey, name: string): NewProof {
   const { accessKeyId, secretAccessKey, sealed } = newAccessKey(tenant.keys, key.id, world.random);
   const made = insert(ctx, key, { kind: 'aws', name, subject: accessKeyId, settings: {}, sealed });
   return { ...shownAsNew(ctx, key, made), secretAccessKey };
+}
+
+function addCertificate(ctx: Context, key: ApiKey, name: string, given: ProofInput): NewProof {
+  const { subject, settings, told, made } = draftCertificate(ctx, key.id, given);
+  // A spread, since settings are stored as a plain object.
+  const proof = insert(ctx, key, { kind: 'certificate', name, subject, settings: { ...settings } });
+  noteProof(ctx, key, proof, 'add', made);
+  return { ...proofAnswer(proof), ...told };
 }
 
 interface Draft {
@@ -201,14 +206,6 @@ function unknownProof(): KmsError {
   return new KmsError('not-found', 'the API key has no such proof');
 }
 
-/** The active proofs of a key, for a record of what they hand out. */
-export function proofThings({ proofs }: Pick<Tables, 'proofs'>, keyid: string): ResourceRef[] {
-  return proofs
-    .ofKey(keyid)
-    .filter(({ active }) => active)
-    .map(({ id, kind }) => ({ type: 'proof', id, name: kind }));
-}
-
 interface NotedProof {
   readonly id: string;
   readonly kind: string;
@@ -219,20 +216,25 @@ interface NotedProof {
 /** Characters of a trust in a record; of a longer one, the claims are left out. */
 const longestTrust = 4096;
 
-/** The record tells by what the proof is known, since nothing else does once it is removed. */
-function noteProof(ctx: Context, key: ApiKey, { id, kind, subject, settings }: NotedProof, what: string): void {
+/**
+ * The record tells by what the proof is known, since nothing else does once it is removed.
+ *
+ * @param made further objects that were made for it.
+ */
+function noteProof(
+  ctx: Context,
+  key: ApiKey,
+  { id, kind, subject, settings }: NotedProof,
+  what: string,
+  made: readonly ResourceRef[] = [],
+): void {
   const { issuer, audiences, subject: sub, claims } = kind === 'jwt' && settings ? settings : {};
   const full = { issuer, audience: audiences, subject: sub, claims };
   const trust = JSON.stringify(full).length > longestTrust ? { issuer } : full;
   const known = kind === 'jwt' ? trust : subject === undefined ? undefined : { subject };
   const proof: ResourceRef = { type: 'proof', id, name: kind };
-  ctx.note({ object: apiKeyThing(key), objects: [proof], proofChange: what, ...(known && { trust: known }) });
-}
-
-/** Where and how a trust is stored. */
-export function trustOf({ settings }: Pick<KnownProof, 'settings'>): Trust {
-  // Cast: the column holds what `addProof` wrote into it.
-  return settings as unknown as Trust;
+  const objects = [proof, ...made];
+  ctx.note({ object: apiKeyThing(key), objects, proofChange: what, ...(known && { trust: known }) });
 }
 
 function secretAnswer(key: ApiKey): ShownProof {
@@ -257,6 +259,7 @@ function proofAnswer(proof: Proof): ShownProof {
     createdBy: proof.createdBy,
     lastUsedAt: proof.usedAt ?? null,
     ...(proof.kind === 'aws' && proof.subject !== undefined && { accessKeyId: proof.subject }),
+    ...(proof.kind === 'certificate' && certificateAnswer(proof)),
     ...(proof.kind === 'jwt' && trustAnswer(trustOf(proof))),
   };
 }

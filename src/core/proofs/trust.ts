@@ -26,6 +26,12 @@ export interface Trust {
   readonly longest: number;
 }
 
+/** Where and how a trust is stored. */
+export function trustOf({ settings }: { readonly settings: JsonObject }): Trust {
+  // Cast: the column holds what was written into it when the proof was added.
+  return settings as unknown as Trust;
+}
+
 const longestLifetime = 24 * 3600;
 const longestText = 1024;
 const mostAudiences = 10;
@@ -316,7 +322,7 @@ const longestCompared = 2048;
 const mostStars = 8;
 
 /** `*` stands for any characters but a slash, `**` for any at all. */
-function fitsGlob(glob: string, text: string): boolean {
+export function fitsGlob(glob: string, text: string): boolean {
   if (!glob.includes('*')) return glob === text;
   if (text.length > longestCompared) return false;
   const parts = glob.split(/(\*\*?)/);

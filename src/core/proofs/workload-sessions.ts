@@ -9,9 +9,9 @@ import type { CredentialRow } from '../../store/tables/api-keys.ts';
 import type { KnownProof } from '../../store/tables/proofs.ts';
 import type { WorkloadSession } from '../../store/tables/workload-sessions.ts';
 import type { Caller, Context, PublicContext } from '../context.ts';
-import { trustOf } from './proofs.ts';
+import { fitOf, holdsNow, type PresentedCertificate, presentedKey } from './client-certificates.ts';
 import { checkToken, type TokenVerifier } from './token-verifier.ts';
-import { type Misfit, type Trust, tokenChecks } from './trust.ts';
+import { type Misfit, type Trust, tokenChecks, trustOf } from './trust.ts';
 
 /** Milliseconds for which an ended session is remembered, so that use of its token is recognized and recorded. */
 const remembered = 86_400_000;
@@ -27,7 +27,7 @@ function isInForce({ active, expiresAt }: CredentialRow, now: number): boolean {
 /** Proofs that a token is compared with, if the login names none. */
 const mostCompared = 20;
 
-interface WorkloadLifetimes {
+export interface WorkloadLifetimes {
   /** Milliseconds from a login or renewal to the end of its lease. */
   readonly workload: number;
   /** Milliseconds from the login beyond which no renewal extends. */
@@ -47,7 +47,7 @@ export function workloadOf(
   { workloadSessions, proofs, apiKeys }: Pick<Tables, 'workloadSessions' | 'proofs' | 'apiKeys'>,
   token: string,
   now: number,
-  certificate?: string,
+  certificate?: PresentedCertificate,
 ): KnownWorkload | undefined {
   if (!isWellFormedToken('workload', token)) return undefined;
   const session = workloadSessions.byTokenHash(hashSecret(token));
@@ -55,8 +55,20 @@ export function workloadOf(
   if (!session || !key) return undefined;
   const proof = proofs.byId(session.proofId);
   const isOpen = session.endedAt === undefined && now < session.expiresAt;
-  const isHeld = session.boundTo === undefined || session.boundTo === certificate;
-  return { session, key, isGood: isOpen && isHeld && proof?.active === true };
+  return { session, key, isGood: isOpen && proof?.active === true && isHeld(session, proof, certificate, now) };
+}
+
+/** Whether a request may use the session by its certificate, which must still be a proof if the login was by one. */
+function isHeld(
+  { boundTo }: WorkloadSession,
+  proof: KnownProof,
+  certificate: PresentedCertificate | undefined,
+  now: number,
+): boolean {
+  if (boundTo === undefined) return true;
+  if (!certificate || boundTo !== presentedKey(certificate)) return false;
+  const fit = fitOf(proof, certificate);
+  return fit !== undefined && holdsNow(fit, now);
 }
 
 /** A proof that a login may be by, with its trust. */
@@ -93,15 +105,25 @@ export function aimOf(
     };
     return { keyid: undefined, candidates: found.filter(isInUse).map(candidate) };
   }
+  const meant = proofsOfRole({ apiKeys, proofs }, role, 'jwt', now);
+  return { keyid: meant.keyid, candidates: meant.proofs.map(candidate) };
+}
+
+/** The API key of a role and its active proofs of a kind, or the one proof that it names. */
+export function proofsOfRole(
+  { apiKeys, proofs }: Pick<Tables, 'apiKeys' | 'proofs'>,
+  role: string,
+  kind: KnownProof['kind'],
+  now: number,
+): { readonly keyid: string | undefined; readonly proofs: readonly KnownProof[] } {
   const named = proofs.byId(role);
   const byId = named?.apikeyId ?? apiKeys.credentialById(role)?.id;
-  const [byName, ...others] = byId === undefined ? apiKeys.idsToLogInByName(role, now, 2) : [];
+  const [byName, ...others] = byId === undefined ? apiKeys.idsToLogInByName(role, kind, now, 2) : [];
   if (others.length > 0) throw invalidField('role', 'is the name of several API keys: give the id of one');
   const keyid = byId ?? byName;
-  if (keyid === undefined) return { keyid, candidates: [] };
+  if (keyid === undefined) return { keyid, proofs: [] };
   const all = named ? [named] : proofs.ofKey(keyid);
-  const open = all.filter(({ kind, active }) => kind === 'jwt' && active);
-  return { keyid, candidates: open.map(candidate) };
+  return { keyid, proofs: all.filter((proof) => proof.kind === kind && proof.active) };
 }
 
 function candidate(proof: KnownProof): Candidate {
@@ -208,7 +230,7 @@ interface Opening {
 }
 
 /** The session that a login opened. */
-interface OpenedSession {
+export interface OpenedSession {
   readonly token: string;
   readonly session: WorkloadSession;
 }
@@ -246,7 +268,7 @@ export function refusedToken({ check, claim, reason }: Misfit, role?: string): K
 }
 
 /** Opens a session of a proof that was checked. */
-function openWorkloadSession(
+export function openWorkloadSession(
   { tx, world }: Pick<PublicContext, 'tx' | 'world'>,
   { proof, subject, details, boundTo }: Opening,
   { workload, session: longest }: WorkloadLifetimes,
@@ -287,7 +309,7 @@ export function readWorkloadSession({ tx, caller, world }: Context): Answer<'get
 }
 
 /** A lease in milliseconds. */
-function leaseOf(seconds: number | undefined, { workload }: WorkloadLifetimes): number {
+export function leaseOf(seconds: number | undefined, { workload }: WorkloadLifetimes): number {
   return seconds === undefined ? workload : Math.min(seconds * 1000, workload);
 }
 
@@ -318,5 +340,9 @@ export function sessionAnswer(session: WorkloadSession, now: number): Answer<'ge
     expiresAt: session.expiresAt,
     expiresIn: Math.max(0, Math.floor((session.expiresAt - now) / 1000)),
     renewableUntil: session.lastExpiry,
+    // Cast: the login wrote it.
+    ...(session.details.certificate !== undefined && {
+      certificate: session.details.certificate as NonNullable<Answer<'getWorkloadSession'>['certificate']>,
+    }),
   };
 }

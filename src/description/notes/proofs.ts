@@ -28,8 +28,9 @@ export const proofNotes: Readonly<Record<(typeof proofEndpoints)[number]['id'], 
   },
   addProof: {
     description: [
-      'Adds a way to prove the API key. Whoever presents it acts as the key, so the caller must hold all of its flags. `secret` gives a new secret to a key that has none. `aws` makes an access key; a key has at most two, so that one can replace the other. `jwt` trusts tokens that an issuer signs: it names the issuer, at least one audience, and a subject or a claim that only your own programs have.',
+      'Adds a way to prove the API key. Whoever presents it acts as the key, so the caller must hold all of its flags. `secret` gives a new secret to a key that has none. `aws` makes an access key; a key has at most two, so that one can replace the other. `jwt` trusts tokens that an issuer signs: it names the issuer, at least one audience, and a subject or a claim that only your own programs have. `certificate` is for TLS client certificates, which then stand in place of an API key in every request: one that you give, whose key is pinned; those of an authority (`ca`) with a certain name (`san`); or one that the appliance issues (`issue`).',
       "The issuer's keys are pinned with `jwks`, or read from what it publishes. Private addresses are asked only if the proof was added by the administrator at the machine, or by somebody who may do everything in the operator tenant.",
+      'Certificates are issued by the authority of the tenant, made at the first one: a managed key named `client-ca`, which signs nothing else. Rotating it makes a new authority; certificates that were issued stay good until they expire or their proof goes.',
     ],
     params: { keyid },
     body: {
@@ -44,6 +45,8 @@ export const proofNotes: Readonly<Record<(typeof proofEndpoints)[number]['id'], 
         { field: 'issuer', message: 'is required' },
         { field: 'audience', message: 'is required: which audience the tokens are issued for' },
         { field: 'issuer', message: 'expected https://host[/path] (http on this machine alone)' },
+        { field: 'certificate', message: 'expected one of certificate, ca with san, and issue' },
+        { field: 'san', message: 'expected dns:NAME, email:ADDRESS, uri:URI or spiffe://DOMAIN/PATH' },
         {
           field: 'subject',
           message:
@@ -80,11 +83,14 @@ export const proofNotes: Readonly<Record<(typeof proofEndpoints)[number]['id'], 
     description: [
       'For programs that get signed tokens from where they run: a CI system, a Kubernetes cluster, SPIFFE. Answers a workload token, which acts as the API key for at most an hour, can be renewed, and ends with the key, its proof or itself. Nothing in the token chooses keys, algorithms or addresses: those are of the proof.',
       'Without `role`, the proofs that trust the issuer are compared, and exactly one API key must fit.',
+      'With `certificate: true` and no token, the client certificate of the connection logs in. Its token is good only in connections with a certificate of the same key, which must still fit the proof. Programs that send a certificate need no login: it counts in every request without `Authorization`.',
     ],
     body: { token: sample.signedToken, role: sample.apikeyId },
     problems: {
       400: [
         { message: 'the token was refused: it has expired' },
+        { message: 'the client certificate was refused: no API key has it as a proof' },
+        { field: 'token', message: 'is required, or `certificate: true`' },
         { field: 'role', message: 'is required: the token fits several API keys' },
       ],
       429: [{ message: 'too many failed logins; try again in 4 s' }],

@@ -5,10 +5,10 @@ import { Bearer } from '../../core/credential.ts';
 import { lookUpManagedKey } from '../../core/managed-key-names.ts';
 import { secretNameAt } from '../../core/secret-paths.ts';
 import { KmsError } from '../../errors.ts';
-import { knownAsker } from '../../http/admission.ts';
+import { certificateOf, knownAsker } from '../../http/admission.ts';
 import type { AppliancePort, OpenState } from '../../http/appliance-port.ts';
 import type { Codec } from '../../http/codec.ts';
-import { type ApiRequest, headerOf } from '../../http/request.ts';
+import { type ApiRequest, type Credential, headerOf, programsCertificate } from '../../http/request.ts';
 import type { Answer, Handler, Reply } from '../../http/request-log.ts';
 import { failed, type Outcome, refused } from '../../http/respond.ts';
 import type { Ways } from '../../http/surface.ts';
@@ -24,7 +24,7 @@ import { isWrite, type Operation, type Setting } from './operation.ts';
 import { isKnownPath, operationOf, unsupportedOperation, unsupportedPath } from './operations.ts';
 import { capabilities, isAboutCapabilities, serverState } from './sys.ts';
 import { type Target, Targets } from './target.ts';
-import { methodOf, ownTokenOperation, tokenLogins, unknownRole } from './token-logins.ts';
+import { type Method, methodOf, noCertificate, ownTokenOperation, tokenLogins, unknownRole } from './token-logins.ts';
 import { flagsOf, holderOf, logIn, lookUpSelf, renewSelf, type TokenRequest } from './tokens.ts';
 
 /** A request as parsed so far. */
@@ -32,6 +32,8 @@ interface VaultRequest {
   readonly request: ApiRequest;
   readonly target: Target;
   readonly token: string | undefined;
+  /** The token, or the client's certificate. */
+  readonly credential: Credential | undefined;
 }
 
 /** The tenant that a request names, and the rest of its path. */
@@ -76,7 +78,9 @@ class VaultSurface {
     try {
       const target = this.#targets.of(request);
       if (!target) return { outcome: this.#tell(problem(404, 'no handler for this path: all are under /v1/')) };
-      return { outcome: await this.#answerTo({ request, target, token: tokenOf(request) }) };
+      const token = tokenOf(request);
+      const credential = token === undefined ? withoutToken(request) : new Bearer(token);
+      return { outcome: await this.#answerTo({ request, target, token, credential }) };
     } catch (error) {
       const isMeant = error instanceof KmsError && refused(error).status < 500;
       if (!isMeant) this.#appliance.logger.error({ err: error, route: '/v1' }, 'request failed');
@@ -89,7 +93,7 @@ class VaultSurface {
   }
 
   #answerTo(asked: VaultRequest): Promise<Outcome> {
-    const { target, token } = asked;
+    const { target, credential } = asked;
     const { parts, method, isList, query } = target;
     const { state, world } = this.#appliance;
     const answer = parts[0] === 'sys' ? serverState(target, state.sealed, world.now()) : undefined;
@@ -103,12 +107,12 @@ class VaultSurface {
     if (refusal !== undefined) return this.#toHolder(asked, handle, problem(400, refusal));
     if (path[0] === 'sys') return this.#aboutSystem(asked, handle, path);
     if (path[0] === 'auth') return this.#aboutToken(asked, handle, path);
-    if (path.length < 2 || token === undefined) return this.#toHolder(asked, handle, noSuchRoute(target.parts));
+    if (path.length < 2 || credential === undefined) return this.#toHolder(asked, handle, noSuchRoute(target.parts));
     const operation = path === parts ? target.operation() : operationOf({ method, path, isList, query });
     if (operation === undefined) return this.#toHolder(asked, handle, unsupported(target, path));
     if (typeof operation === 'string') return this.#toHolder(asked, handle, problem(400, operation));
     if ('setting' in operation) return this.#set(asked, handle, operation);
-    return this.#run(asked.request, handle, operation, new Bearer(token));
+    return this.#run(asked.request, handle, operation, credential);
   }
 
   /** Runs one of our endpoints. */
@@ -116,7 +120,7 @@ class VaultSurface {
     request: ApiRequest,
     handle: TenantHandle,
     operation: Operation,
-    credential: Bearer | undefined,
+    credential: Credential | undefined,
   ): Promise<Outcome> {
     const { id, params = noParams, query = noParams, makes } = operation;
     const { key } = params;
@@ -159,7 +163,7 @@ class VaultSurface {
     const { method } = target;
     const whole = path.slice(1).join('/');
     const own = asked.token === undefined ? undefined : ownTokenOperation(whole, method, asked.token);
-    if (own && asked.token !== undefined) return this.#run(asked.request, handle, own, new Bearer(asked.token));
+    if (own) return this.#run(asked.request, handle, own, asked.credential);
     if (whole === 'token/lookup-self' && (method === 'GET' || isWrite(method))) {
       return this.#byToken(asked, handle, 'session.read', lookUpSelf);
     }
@@ -223,9 +227,9 @@ class VaultSurface {
     });
   }
 
-  /** A login with a token to an unknown tenant is braked and answered as one of which no role is known. */
+  /** A login to an unknown tenant is braked and answered as one of which no role is known. */
   async #logInNowhere(
-    method: 'jwt' | 'kubernetes',
+    method: Method,
     request: ApiRequest,
     name: string,
     { people }: OpenState,
@@ -233,6 +237,7 @@ class VaultSurface {
     const given = objectOf(await readBytes(request));
     // Refused like those to a tenant that there is.
     tokenLogins[method].body?.(given);
+    if (method === 'cert' && !programsCertificate(request)) return noCertificate;
     const { role, jwt } = given;
     const origin = { tenant: `named ${name.slice(0, 253)}`, address: request.remoteAddress ?? 'local' };
     await people.workloads.attempt(origin, String(jwt), async () => ({}));
@@ -246,15 +251,15 @@ class VaultSurface {
     action: string,
     work: (asked: TokenRequest) => Promise<VaultResponse>,
   ): Promise<Outcome> {
-    const { token, request } = asked;
+    const { token, credential, request } = asked;
     const { queue } = this.#ways;
     const { world } = this.#appliance;
     return this.#ownWork(asked, handle, action, async () => {
-      if (token === undefined) return permissionDenied;
-      const asker = () => knownAsker(handle, new Bearer(token), request, world.now()) ?? 'unknown';
+      if (credential === undefined) return permissionDenied;
+      const asker = () => knownAsker(handle, credential, request, world.now()) ?? 'unknown';
       const turn = queue.enter(handle.tenant.id, asker);
       if (turn) await turn;
-      return work({ token, from: request, handle, world }).finally(() => queue.leave());
+      return work({ token, credential, from: request, handle, world }).finally(() => queue.leave());
     });
   }
 
@@ -294,6 +299,11 @@ class VaultSurface {
       (await holderOf(token, 'none', answer.status)) ? answer : permissionDenied,
     );
   }
+}
+
+/** The client's certificate, if the request names no other credential. */
+function withoutToken(request: ApiRequest): Credential | undefined {
+  return headerOf(request, 'authorization') === undefined ? certificateOf(request) : undefined;
 }
 
 function isServed({ tenants }: OpenState, { tenant }: TenantHandle): boolean {

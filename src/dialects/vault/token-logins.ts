@@ -1,21 +1,24 @@
-// Logins of Vault's clients with a signed token, by the methods jwt and kubernetes, and what they do with the token
-// that they get: operations of ours in the methods' own words, since programs and people know these.
+// Logins of Vault's clients with a signed token or a certificate, by the methods jwt, kubernetes and cert, and what
+// they do with the token that they get: operations of ours in the methods' own words, since programs know these.
 import type { Body } from '../../api/endpoints.ts';
 import { isWellFormedToken } from '../../crypto/secrets.ts';
-import type { JsonObject } from '../../model/json.ts';
+import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { done, found, invalid, type VaultResponse } from './answers.ts';
 import type { Operation } from './operation.ts';
 
-type Method = 'jwt' | 'kubernetes';
+type TokenMethod = 'jwt' | 'kubernetes';
+export type Method = TokenMethod | 'cert';
+
+const methods = ['kubernetes', 'jwt', 'cert'] as const;
 
 /** The method of a login's mount, which begins with its name; undefined for other methods. */
 export function methodOf(mount: string): Method | undefined {
-  return mount.startsWith('kubernetes') ? 'kubernetes' : mount.startsWith('jwt') ? 'jwt' : undefined;
+  return methods.find((method) => mount.startsWith(method));
 }
 
 const audience = 'invalid audience (aud) claim: audience claim does not match any expected audience';
 
-function loginOf(method: Method): Operation {
+function loginOf(method: TokenMethod): Operation {
   return {
     id: 'workloadLogin',
     body({ role, jwt }): Body<'workloadLogin'> {
@@ -28,10 +31,48 @@ function loginOf(method: Method): Operation {
   };
 }
 
+const certificateLogin: Operation = {
+  id: 'workloadLogin',
+  body({ name }): Body<'workloadLogin'> {
+    if (name !== undefined && name !== null && typeof name !== 'string') throw invalid('name: expected a text');
+    return { certificate: true, ...(name && { role: name }) };
+  },
+  answer: (ours) => ({ status: 200, auth: authOf(ours, ours.accessToken) }),
+  refusal: certificateRefusal,
+};
+
 export const tokenLogins: Readonly<Record<Method, Operation>> = {
   jwt: loginOf('jwt'),
   kubernetes: loginOf('kubernetes'),
+  cert: certificateLogin,
 };
+
+export const noCertificate: VaultResponse = { status: 400, errors: ['no client certificate found'] };
+
+const untrusted: VaultResponse = {
+  status: 400,
+  errors: ['invalid certificate or no client certificate supplied'],
+};
+
+function certificateRefusal({ check }: JsonObject): VaultResponse | undefined {
+  switch (check) {
+    case 'certificate':
+      return noCertificate;
+    case 'role':
+    case 'authority':
+      return untrusted;
+    case 'name':
+    case 'time':
+      return {
+        status: 400,
+        errors: ['no chain matching all constraints could be found for this login certificate'],
+      };
+    case 'api-key':
+      return { status: 403, errors: ['permission denied'] };
+    default:
+      return undefined;
+  }
+}
 
 /** The operations of a workload token's holder on it, by path and method; undefined for anything else. */
 export function ownTokenOperation(path: string, method: string, token: string): Operation | undefined {
@@ -59,12 +100,13 @@ function secondsOf(increment: unknown): { seconds?: number } {
 }
 
 export function unknownRole(method: Method, role: unknown): VaultResponse {
+  if (method === 'cert') return untrusted;
   const shown = JSON.stringify(String(role).slice(0, 253));
   const text = method === 'jwt' ? `role ${shown} could not be found` : `invalid role name ${shown}`;
   return { status: 400, errors: [text] };
 }
 
-function refusalOf(method: Method, { check, claim, message, role }: JsonObject): VaultResponse | undefined {
+function refusalOf(method: TokenMethod, { check, claim, message, role }: JsonObject): VaultResponse | undefined {
   if (typeof check !== 'string' || typeof message !== 'string') return undefined;
   if (check === 'role') return unknownRole(method, role);
   const reason = message.slice(message.indexOf(': ') + 2);
@@ -110,7 +152,7 @@ function authOf(ours: JsonObject, token: unknown, more: object = {}): object {
     accessor: ours.id,
     policies,
     token_policies: policies,
-    metadata: { ...more, ...metadataOf(String(ours.subject)) },
+    metadata: { ...more, ...metadataOf(ours) },
     lease_duration: ours.expiresIn,
     renewable: true,
     entity_id: ours.keyid,
@@ -121,11 +163,25 @@ function authOf(ours: JsonObject, token: unknown, more: object = {}): object {
   };
 }
 
-/** A service account of Kubernetes says who it is. */
-function metadataOf(subject: string): object {
+/** A service account of Kubernetes says who it is, and so does a certificate. */
+function metadataOf({ subject: said, certificate }: JsonObject): object {
+  if (isJsonObject(certificate)) {
+    return {
+      cert_name: certificate.name,
+      common_name: certificate.commonName,
+      serial_number: certificate.serialNumber,
+      subject_key_id: withColons(certificate.subjectKeyId),
+      authority_key_id: withColons(certificate.authorityKeyId),
+    };
+  }
+  const subject = String(said);
   const [, namespace, name] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(subject) ?? [];
   if (namespace === undefined) return { subject };
   return { service_account_name: name, service_account_namespace: namespace, service_account_secret_name: '' };
+}
+
+function withColons(hex: unknown): string {
+  return String(hex).match(/../g)?.join(':') ?? '';
 }
 
 function lookedUp(ours: JsonObject, token: string): object {
@@ -141,10 +197,10 @@ function lookedUp(ours: JsonObject, token: string): object {
     explicit_max_ttl: Math.floor((Number(renewableUntil) - Number(createdAt)) / 1000),
     id: token,
     issue_time: new Date(Number(createdAt)).toISOString(),
-    meta: metadataOf(String(subject)),
+    meta: metadataOf(ours),
     num_uses: 0,
     orphan: true,
-    path: 'auth/jwt/login',
+    path: isJsonObject(ours.certificate) ? 'auth/cert/login' : 'auth/jwt/login',
     policies: ['default'],
     renewable: true,
     ttl: ours.expiresIn,

@@ -6,13 +6,16 @@ import { Bearer, type Origin } from '../../core/credential.ts';
 import type { LoginBackoff } from '../../core/login-backoff.ts';
 import { proofProps } from '../../core/proofs/proofs.ts';
 import { identify } from '../../http/admission.ts';
+import type { Credential } from '../../http/request.ts';
 import type { TenantHandle } from '../../http/tenant-directory.ts';
 import type { Flags } from '../../model/flags.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { found, permissionDenied, problem, type VaultResponse } from './answers.ts';
 
-/** A request's token, its origin, and the tenant that it was sent to. */
+/** A request's credential, its origin, and the tenant that it was sent to. */
 export interface TokenRequest {
+  readonly credential: Credential | undefined;
+  /** The credential's token; undefined for a client certificate. */
   readonly token: string | undefined;
   readonly from: Origin;
   readonly handle: TenantHandle;
@@ -20,7 +23,7 @@ export interface TokenRequest {
 }
 
 /** A login to a tenant, which may not exist. */
-interface LoginRequest extends Omit<TokenRequest, 'handle'> {
+interface LoginRequest extends Omit<TokenRequest, 'handle' | 'credential'> {
   readonly handle: TenantHandle | undefined;
   /** The name or host that the request gave for the tenant. */
   readonly named: string;
@@ -37,13 +40,13 @@ interface Holder {
 const longestName = 253;
 
 /**
- * The holder of the token; undefined if the token is unknown or not usable. Records the request if the token is known.
+ * The holder of the credential; undefined if it is unknown or not usable. Records the request if it is known.
  */
 export async function holderOf(asked: TokenRequest, action: string, status: number): Promise<Holder | undefined> {
-  const { token, from, handle, world } = asked;
-  if (token === undefined) return undefined;
+  const { credential, from, handle, world } = asked;
+  if (credential === undefined) return undefined;
   return handle.store.transaction((tx) => {
-    const known = identify(tx, new Bearer(token), from, world.now());
+    const known = identify(tx, credential, from, world.now());
     if (!known) return undefined;
     const { caller, usable } = known;
     const props = { ...proofProps(caller), dialect: 'vault' };
@@ -61,10 +64,10 @@ export async function holderOf(asked: TokenRequest, action: string, status: numb
   });
 }
 
-/** Flags of the token's holder; undefined if the token is unknown or not usable. Records nothing. */
-export async function flagsOf({ token, from, handle, world }: TokenRequest): Promise<Flags | undefined> {
-  if (token === undefined) return undefined;
-  const known = await handle.store.transaction((tables) => identify(tables, new Bearer(token), from, world.now()));
+/** Flags of the credential's holder; undefined if it is unknown or not usable. Records nothing. */
+export async function flagsOf({ credential, from, handle, world }: TokenRequest): Promise<Flags | undefined> {
+  if (credential === undefined) return undefined;
+  const known = await handle.store.transaction((tables) => identify(tables, credential, from, world.now()));
   return known?.usable ? known.caller.flags : undefined;
 }
 
@@ -80,7 +83,7 @@ export async function lookUpSelf(asked: TokenRequest): Promise<VaultResponse> {
     entity_id: '',
     expire_time: expiresAt === undefined ? null : new Date(expiresAt).toISOString(),
     explicit_max_ttl: 0,
-    id: asked.token,
+    id: asked.token ?? '',
     issue_time: new Date(createdAt).toISOString(),
     meta: null,
     num_uses: 0,
@@ -142,12 +145,17 @@ export async function logIn(
 }
 
 /** The holder of the role and the secret. A wrong secret for an existing key is recorded as that key's failed login. */
-async function holderOfRole(asked: TokenRequest, role: string, secret: string): Promise<Holder | undefined> {
+async function holderOfRole(
+  asked: Omit<TokenRequest, 'credential'>,
+  role: string,
+  secret: string,
+): Promise<Holder | undefined> {
   const { handle, from, world } = asked;
-  const known = await handle.store.transaction((tables) => identify(tables, new Bearer(secret), from, world.now()));
+  const credential = new Bearer(secret);
+  const known = await handle.store.transaction((tables) => identify(tables, credential, from, world.now()));
   const caller = known?.caller;
   if (caller?.kind === 'apikey' && caller.id === role && !caller.proof) {
-    return holderOf({ ...asked, token: secret }, 'session.create', 200);
+    return holderOf({ ...asked, token: secret, credential }, 'session.create', 200);
   }
   await handle.store.transaction((tx) => {
     if (!tx.apiKeys.byId(role)) return;

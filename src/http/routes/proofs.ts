@@ -1,11 +1,15 @@
 // Routes of proofs of API keys, and of the logins by them. Tokens are verified before the transaction, since their
 // issuers' keys may have to be asked for.
+import type { Answer, EndpointOf } from '../../api/endpoints.ts';
 import type { proofEndpoints } from '../../api/proofs.ts';
+import { findApiKey } from '../../core/accounts.ts';
 import type { PublicContext } from '../../core/context.ts';
 import { isUsable, letsIn } from '../../core/credential.ts';
-import { addProof, findApiKey, listProofs, removeProof, setProof, trustOf } from '../../core/proofs/proofs.ts';
+import { compareCertificate, loginByCertificate } from '../../core/proofs/certificate-logins.ts';
+import { presentedKey } from '../../core/proofs/client-certificates.ts';
+import { addProof, listProofs, removeProof, setProof } from '../../core/proofs/proofs.ts';
 import { checkToken, type TokenVerdict } from '../../core/proofs/token-verifier.ts';
-import { type Misfit, tokenChecks } from '../../core/proofs/trust.ts';
+import { type Misfit, tokenChecks, trustOf } from '../../core/proofs/trust.ts';
 import {
   aimOf,
   checkedUse,
@@ -19,9 +23,9 @@ import {
   sessionAnswer,
   type TokenOutcome,
 } from '../../core/proofs/workload-sessions.ts';
-import { KmsError } from '../../errors.ts';
+import { invalidField, KmsError } from '../../errors.ts';
 import type { CredentialRow } from '../../store/tables/api-keys.ts';
-import type { RoutesOf } from '../route.ts';
+import type { Input, RoutesOf } from '../route.ts';
 
 export const proofRoutes: RoutesOf<(typeof proofEndpoints)[number]['id']> = {
   listProofs: (ctx, { params }) => listProofs(ctx, params),
@@ -54,9 +58,13 @@ export const proofRoutes: RoutesOf<(typeof proofEndpoints)[number]['id']> = {
       const { body, open, appliance, handle } = input;
       const { lifetimes, workloads, tokens } = open.people;
       const { token, role } = body;
+      if (body.certificate) {
+        if (token !== undefined) throw invalidField('token', 'expected either a token or `certificate: true`');
+        return certificateLogin(input);
+      }
+      if (token === undefined) throw invalidField('token', 'is required, or `certificate: true`');
       const origin = { tenant: handle.tenant.id, address: input.address };
-      const from = { remoteAddress: input.isLocal ? undefined : input.address, local: input.isLocal };
-      const isGood = (key: CredentialRow): boolean => isUsable(key, from, appliance.world.now());
+      const isGood = (key: CredentialRow): boolean => isUsable(key, fromOf(input), appliance.world.now());
       let aim: LoginAim = { keyid: undefined, candidates: [] };
       const { outcome, isRepeated } = await workloads.attempt(origin, token, async () => {
         const asked = { role, issuer: tokens.namedBy(token)?.issuer, now: appliance.world.now() };
@@ -87,6 +95,30 @@ function keysMisfit(error: unknown): TokenVerdict {
 /** The misfit of a token whose proof or key is off. */
 function offMisfit(isProofOn: boolean): Misfit {
   return { check: 'api-key', reason: isProofOn ? 'the API key is disabled or expired' : 'the proof is disabled' };
+}
+
+/** Braked like logins by tokens, by the key of the certificate. */
+async function certificateLogin(input: Input<EndpointOf<'workloadLogin'>>): Promise<(ctx: PublicContext) => Login> {
+  const { open, appliance, handle, certificate: presented } = input;
+  const { role, seconds } = input.body;
+  const { lifetimes, workloads } = open.people;
+  const origin = { tenant: handle.tenant.id, address: input.address };
+  const now = appliance.world.now();
+  const { isRepeated } = await workloads.attempt(origin, presentedKey(presented) ?? '', () =>
+    handle.store.transaction((tables) => compareCertificate(tables, presented, role, now)),
+  );
+  return (ctx) => {
+    const wanted = { presented, role, seconds, isRepeated };
+    const { token, session } = loginByCertificate(ctx, wanted, lifetimes, (key) => isUsable(key, fromOf(input), now));
+    workloads.forgive(origin);
+    return { accessToken: token, ...sessionAnswer(session, now) };
+  };
+}
+
+type Login = Answer<'workloadLogin'>;
+
+function fromOf({ isLocal, address }: { readonly isLocal: boolean; readonly address: string }) {
+  return { remoteAddress: isLocal ? undefined : address, local: isLocal };
 }
 
 /** The checks that were passed, and the one that failed. */

@@ -4,6 +4,7 @@ import type { JsonObject } from '../../model/json.ts';
 import type { Page, PageRequest, Row, Slices, Sql } from '../sql.ts';
 import { holdsAll, objectOf, textsOf, toJson } from './columns.ts';
 import { inSlices, readPart, sliceRows } from './page.ts';
+import type { ProofKind } from './proofs.ts';
 
 export interface ApiKey {
   readonly seq: number;
@@ -185,16 +186,17 @@ export function apiKeyTable(sql: Sql) {
         return row && credentialRow(row);
       }),
 
-    /** Ids of the keys of that name which programs can log in as with a signed token, oldest first, at most `most`. */
-    idsToLogInByName: (name: string, now: number, most: number): string[] =>
+    /** Ids of the keys of that name which programs can log in as by such a proof, oldest first, at most `most`. */
+    idsToLogInByName: (name: string, kind: ProofKind, now: number, most: number): string[] =>
       sql
         .all<{ id: string }>(
           `SELECT id FROM api_keys k WHERE name = ? AND name <> '' AND active = 1
             AND (expires_at IS NULL OR expires_at > ?) AND EXISTS
-            (SELECT 1 FROM api_key_proofs p WHERE p.apikey_id = k.id AND p.kind = 'jwt' AND p.active = 1)
+            (SELECT 1 FROM api_key_proofs p WHERE p.apikey_id = k.id AND p.kind = ? AND p.active = 1)
             ORDER BY seq LIMIT ?`,
           name,
           now,
+          kind,
           most,
         )
         .map(({ id }) => id),

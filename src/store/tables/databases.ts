@@ -5,6 +5,7 @@ import type { Row, Sql } from '../sql.ts';
 import { accountTable } from './accounts.ts';
 import { apiKeyTable } from './api-keys.ts';
 import { assetTable } from './assets.ts';
+import { clientAuthorityTable } from './client-authorities.ts';
 import { keyUseTable } from './key-uses.ts';
 import { managedKeyUseTable } from './managed-key-uses.ts';
 import { keyVersionTable } from './managed-key-versions.ts';
@@ -33,6 +34,7 @@ export function tenantTables(sql: Sql): Tables {
     apiKeys: apiKeyTable(sql),
     proofs: proofTable(sql),
     workloadSessions: workloadSessionTable(sql),
+    clientAuthorities: clientAuthorityTable(sql),
     users: userTable(sql),
     sessions: sessionTable(sql),
     userTokens: userTokenTable(sql),

@@ -8,7 +8,8 @@ export const proofSchema: readonly string[] = [
     kind TEXT NOT NULL,
     name TEXT NOT NULL,
     active INTEGER NOT NULL,
-    -- What requests find the proof by: an access key id, the hash of a certificate's public key, an issuer.
+    -- What requests find the proof by: an access key id, the hash of a certificate's public key, an issuer; 'san ' and
+    -- a name in certificates that some authority signs.
     subject TEXT,
     settings TEXT NOT NULL,
     -- A secret that the appliance must be able to read, under the tenant's key of that epoch.
@@ -19,7 +20,8 @@ export const proofSchema: readonly string[] = [
   )`,
   `CREATE INDEX api_key_proofs_by_key ON api_key_proofs (apikey_id, seq)`,
   `CREATE INDEX api_key_proofs_by_subject ON api_key_proofs (kind, subject, seq)`,
-  `CREATE UNIQUE INDEX api_key_proofs_alone ON api_key_proofs (kind, subject) WHERE kind IN ('aws', 'certificate')`,
+  `CREATE UNIQUE INDEX api_key_proofs_alone ON api_key_proofs (kind, subject)
+    WHERE kind IN ('aws', 'certificate') AND substr(subject, 1, 4) <> 'san '`,
   // Apart, so that a use does not make every remembered proof be read again.
   `CREATE TABLE api_key_proof_uses (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -53,6 +55,14 @@ export const proofSchema: readonly string[] = [
     UNIQUE (issuer, token)
   )`,
   `CREATE INDEX used_tokens_by_expiry ON used_tokens (expires_at)`,
+  // Certificates of the authority that issues client certificates, by the version of its managed key.
+  `CREATE TABLE client_authorities (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    key_id TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    certificate TEXT NOT NULL,
+    UNIQUE (key_id, version)
+  )`,
   // Programs may log in by the name of an API key.
   `CREATE INDEX api_keys_by_name ON api_keys (name, seq) WHERE name <> ''`,
 ];

@@ -12,7 +12,10 @@ export interface Proof {
   /** A display name; empty if none was given. */
   readonly name: string;
   readonly active: boolean;
-  /** An access key id, the hash of a certificate's public key, or an issuer; undefined if nothing alone finds it. */
+  /**
+   * An access key id, the hash of a certificate's public key, an issuer, or `san ` and a name in certificates;
+   * undefined if nothing alone finds it.
+   */
   readonly subject: string | undefined;
   readonly settings: JsonObject;
   readonly sealed: SealedSecret | undefined;
@@ -91,6 +94,17 @@ export function proofTable(sql: Sql) {
         );
         return row && fromRow(row);
       }),
+
+    /** Proofs by certificates that have this name, oldest first, at most `most`. `subject` begins with `san `. */
+    byCertificateName: (subject: string, most: number): readonly KnownProof[] =>
+      sql.remember('api_key_proofs', `names ${subject}`, () => {
+        const rows = sql.all<ProofRow>(
+          `SELECT ${columns} FROM api_key_proofs WHERE kind = 'certificate' AND subject = ? ORDER BY seq LIMIT ?`,
+          subject,
+          most,
+        );
+        return rows.length > 0 ? rows.map(fromRow) : undefined;
+      }) ?? [],
 
     /** Active proofs of a kind and subject, oldest first, at most `most`. */
     activeBySubject: (kind: ProofKind, subject: string, most: number): KnownProof[] =>

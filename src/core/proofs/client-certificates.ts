@@ -1,0 +1,262 @@
+// Client certificates as proofs of an API key. A certificate is pinned by its public key, or trusted if an authority of
+// the proof signed it and it has a certain name. TLS has shown that the client holds the key; all else is decided here,
+// for each request, and for each tenant by its own authorities.
+import { equalBytes, fromBase64Url, toBase64Url, toHex } from '../../crypto/bytes.ts';
+import { type Certificate, clientAuth, isSignedBy, keyUsages, readCertificate } from '../../crypto/certificates.ts';
+import { sha256 } from '../../crypto/fast-hash.ts';
+import { pemBlocks } from '../../crypto/pem.ts';
+import type { Tables } from '../../store/port.ts';
+import type { KnownProof } from '../../store/tables/proofs.ts';
+import { fitsGlob } from './trust.ts';
+
+/** A client's certificate in the TLS handshake, and others that it sent with it: one object for each connection. */
+export interface PresentedCertificate {
+  /** DER. */
+  readonly leaf: Uint8Array;
+  readonly chain: readonly Uint8Array[];
+}
+
+/** Settings of a proof, as stored. */
+export interface CertificateTrust {
+  /** PEM of the authority; absent: the certificate is pinned. */
+  readonly ca?: string;
+  /** The name that certificates must have: its kind, a colon and the name. */
+  readonly san?: string;
+  /** End of the certificate, or of the authority's, in epoch milliseconds. */
+  readonly notAfter: number;
+}
+
+/** Certificates from a leaf to its authority, both counted. */
+const longestChain = 5;
+/** Further certificates of a client that are looked at: no chain needs more, and each may cost several signatures. */
+const mostPresented = 4;
+/** Names in a certificate that proofs are looked up by. */
+const mostNames = 20;
+/** Proofs of one name. */
+const mostCandidates = 20;
+
+/** The time in which all of a chain is valid; or why there is none. */
+type Chain = { readonly from: number; readonly to: number } | { readonly problem: string };
+
+interface Known {
+  readonly certificate: Certificate;
+  readonly keyHash: string;
+  /** By the PEM of the authority: it is a part of the result, so that no tenant gets that of another. */
+  readonly chains: Map<string, Chain>;
+}
+
+/** Each connection's certificate is read once; undefined for a malformed one. */
+const known = new WeakMap<PresentedCertificate, Known | { readonly certificate?: undefined }>();
+
+function read(presented: PresentedCertificate): Known | undefined {
+  let found = known.get(presented);
+  if (!found) {
+    try {
+      const certificate = readCertificate(presented.leaf);
+      found = { certificate, keyHash: keyHashOf(certificate), chains: new Map() };
+    } catch {
+      found = {};
+    }
+    known.set(presented, found);
+  }
+  return found.certificate && found;
+}
+
+/** SHA-256 of the public key, in base64url. */
+export function keyHashOf({ spki }: Pick<Certificate, 'spki'>): string {
+  return toBase64Url(sha256(spki));
+}
+
+/** The same of a client's certificate; undefined if it has none, or a malformed one. */
+export function presentedKey(presented: PresentedCertificate | undefined): string | undefined {
+  return presented && read(presented)?.keyHash;
+}
+
+/** The contents of a client's certificate; undefined for a malformed one. */
+export function presentedCertificate(presented: PresentedCertificate): Certificate | undefined {
+  return read(presented)?.certificate;
+}
+
+/** A proof that a client's certificate is good for. */
+export interface ProvenCertificate {
+  readonly proof: KnownProof;
+  /** The name that was trusted, or the fingerprint of the pinned key. */
+  readonly subject: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Whether the proof holds at this time. */
+export function holdsNow({ proof, from, to }: ProvenCertificate, now: number): boolean {
+  // The last second counts in whole.
+  return proof.active && from <= now && now < to + 1000;
+}
+
+/**
+ * The proof that a client's certificate is good for, which may be switched off or out of its time: a pinned one before
+ * others, an exact name before one with a star, and of several the oldest.
+ */
+export function provenBy(
+  { proofs }: Pick<Tables, 'proofs'>,
+  presented: PresentedCertificate | undefined,
+): ProvenCertificate | undefined {
+  const found = presented && read(presented);
+  if (!found || !presented) return undefined;
+  const pinned = proofs.bySubject('certificate', found.keyHash);
+  if (pinned) return fitOf(pinned, presented);
+  const { names } = found.certificate;
+  if (names.length > mostNames) return undefined;
+  const exact = names.map(({ kind, value }) => `san ${sanText(kind, value)}`);
+  const starred = names.flatMap(({ kind, value }) => {
+    const id = kind === 'uri' ? spiffeId(value) : undefined;
+    return id ? [starredSubject(id.domain)] : [];
+  });
+  let off: ProvenCertificate | undefined;
+  for (const subject of new Set([...exact, ...starred])) {
+    for (const proof of proofs.byCertificateName(subject, mostCandidates)) {
+      const fit = fitOf(proof, presented);
+      if (fit && proof.active) return fit;
+      off ??= fit;
+    }
+  }
+  return off;
+}
+
+/** How the certificate fits the proof; undefined if it does not. Dates and the proof's state are not looked at. */
+export function fitOf(proof: KnownProof, presented: PresentedCertificate): ProvenCertificate | undefined {
+  const fit = compare(proof, presented);
+  return 'problem' in fit ? undefined : fit;
+}
+
+/** A certificate's misfit: with the key or its authority, or with its name or what it may be used for. */
+interface CertificateMisfit {
+  readonly problem: 'authority' | 'name';
+  /** The end of a sentence about the certificate. */
+  readonly reason: string;
+}
+
+/** The same, or what does not fit. */
+export function compare(proof: KnownProof, presented: PresentedCertificate): ProvenCertificate | CertificateMisfit {
+  const found = read(presented);
+  if (!found || proof.kind !== 'certificate') return { problem: 'authority', reason: 'it is malformed' };
+  const { certificate, keyHash, chains } = found;
+  const { ca, san } = certificateTrust(proof);
+  if (ca === undefined || san === undefined) {
+    if (proof.subject !== keyHash) return { problem: 'authority', reason: 'its key is not the pinned one' };
+    const { notBefore: from, notAfter: to } = certificate;
+    return { proof, subject: fingerprintOf(keyHash), from, to };
+  }
+  const subject = nameOf(certificate, san);
+  let chain = chains.get(ca);
+  if (!chain) {
+    chain = chainTo(certificate, presented.chain, ca);
+    chains.set(ca, chain);
+  }
+  if ('problem' in chain) return { problem: 'authority', reason: chain.problem };
+  if (subject === undefined) return { problem: 'name', reason: `it has not the name ${san}, or not alone` };
+  return { proof, subject, from: chain.from, to: chain.to };
+}
+
+/** How a certificate proof is stored. */
+export function certificateTrust({ settings }: Pick<KnownProof, 'settings'>): CertificateTrust {
+  // Cast: the column holds what was written into it when the proof was added.
+  return settings as unknown as CertificateTrust;
+}
+
+/** The hash of a public key as people compare it: hex. */
+export function fingerprintOf(keyHash: string): string {
+  return toHex(fromBase64Url(keyHash) ?? new Uint8Array());
+}
+
+/** A name of a certificate as text. Names of hosts have no case. */
+export function sanText(kind: string, value: string): string {
+  return `${kind}:${kind === 'dns' ? value.toLowerCase() : value}`;
+}
+
+/** The subject of proofs of SPIFFE IDs with a star, by which they are found. */
+export function starredSubject(domain: string): string {
+  return `san spiffe ${domain}`;
+}
+
+/** The parts of a SPIFFE ID, of which segments may have stars if wanted; undefined for another or malformed URI. */
+export function spiffeId(uri: string, segment = /^[A-Za-z0-9._-]+$/): { readonly domain: string } | undefined {
+  if (uri.length > 2048) return undefined;
+  const [, domain, path] = /^spiffe:\/\/([a-z0-9._-]{1,255})\/(.+)$/.exec(uri) ?? [];
+  if (domain === undefined || path === undefined) return undefined;
+  return path.split('/').every((each) => segment.test(each) && each !== '.' && each !== '..') ? { domain } : undefined;
+}
+
+/** The name of the certificate that the trust means; undefined if it has none. */
+function nameOf({ names, keyUsage = 0 }: Certificate, san: string): string | undefined {
+  if (!san.startsWith('uri:spiffe://')) {
+    const found = names.find(({ kind, value }) => sanText(kind, value) === san);
+    return found?.value;
+  }
+  // An X.509-SVID has exactly one URI, and signs neither certificates nor lists of revoked ones.
+  const [only, ...others] = names.filter(({ kind }) => kind === 'uri');
+  if (!only || others.length > 0 || !spiffeId(only.value) || (keyUsage & keyUsages.crlSign) !== 0) return undefined;
+  return fitsGlob(san.slice('uri:'.length), only.value) ? only.value : undefined;
+}
+
+/** Why a leaf may not log in whatever signed it; undefined if it may. */
+function leafProblem({ isAuthority, keyUsage, purposes, isRestricted }: Certificate): string | undefined {
+  if (isAuthority) return 'it is an authority';
+  if (isRestricted) return 'it has restrictions that are not understood';
+  if (purposes && !purposes.includes(clientAuth)) return 'it is not for clients';
+  if (keyUsage === undefined) return undefined;
+  if ((keyUsage & keyUsages.keyCertSign) !== 0) return 'its key signs certificates';
+  return (keyUsage & keyUsages.digitalSignature) === 0 ? 'its key does not sign' : undefined;
+}
+
+/** Why this cannot be the issuer of what is below it; undefined if it can. `between` are authorities below it. */
+export function issuerProblem(issuer: Certificate, between: number): string | undefined {
+  const { isAuthority, keyUsage, pathLength, purposes, isRestricted } = issuer;
+  if (!isAuthority) return 'it is no authority: basicConstraints say CA:FALSE, or nothing';
+  if (keyUsage !== undefined && (keyUsage & keyUsages.keyCertSign) === 0) return 'its key does not sign certificates';
+  if (isRestricted) return 'it has restrictions that are not understood, such as constraints on names';
+  if (purposes && !purposes.includes(clientAuth)) return 'it is not for clients';
+  return pathLength !== undefined && between > pathLength ? 'its chain is too long' : undefined;
+}
+
+function chainTo(leaf: Certificate, sent: readonly Uint8Array[], pem: string): Chain {
+  const problem = leafProblem(leaf);
+  if (problem !== undefined) return { problem };
+  const [authority, ...more] = certificatesOf(pem);
+  if (!authority || more.length > 0) return { problem: 'the authority is no certificate' };
+  const others = sent.slice(0, mostPresented).flatMap((each) => {
+    try {
+      return [readCertificate(each)];
+    } catch {
+      return [];
+    }
+  });
+  const path = pathFrom([leaf], authority, others);
+  if (!path) return { problem: 'no chain leads to the authority' };
+  return {
+    from: Math.max(...path.map(({ notBefore }) => notBefore)),
+    to: Math.min(...path.map(({ notAfter }) => notAfter)),
+  };
+}
+
+/** Continues a path, which begins with the leaf, to the authority; undefined if there is none. */
+function pathFrom(
+  path: readonly Certificate[],
+  authority: Certificate,
+  others: readonly Certificate[],
+): readonly Certificate[] | undefined {
+  const last = path.at(-1);
+  if (!last || path.length >= longestChain) return undefined;
+  const between = path.length - 1;
+  for (const issuer of [authority, ...others]) {
+    if (!equalBytes(issuer.subject, last.issuer) || issuerProblem(issuer, between) !== undefined) continue;
+    if (path.some(({ der }) => equalBytes(der, issuer.der)) || !isSignedBy(last, issuer)) continue;
+    const whole = issuer === authority ? [...path, issuer] : pathFrom([...path, issuer], authority, others);
+    if (whole) return whole;
+  }
+  return undefined;
+}
+
+/** The certificates in PEM. Throws `invalid` for a malformed one. */
+export function certificatesOf(pem: string): Certificate[] {
+  return pemBlocks(pem, 'CERTIFICATE').map((block) => readCertificate(block ?? new Uint8Array()));
+}
