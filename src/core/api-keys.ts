@@ -23,8 +23,7 @@ import { holderNeeded, mayGrant, mayTouch, missingFlag } from './authorization.t
 import { type Caller, type Context, needQuota } from './context.ts';
 import { letsIn } from './credential.ts';
 import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
-import { proofThings } from './proofs/proof-records.ts';
-import { listProofs } from './proofs/proofs.ts';
+import { listProofs, proofThings } from './proofs/proof-answers.ts';
 import { type RingRef, refuseOtherKind, unknownRing } from './rings.ts';
 import { findUser, userThing } from './users.ts';
 

@@ -6,7 +6,7 @@ import { activityRecord } from '../core/activity.ts';
 import { byOperator } from '../core/authorization.ts';
 import type { Caller } from '../core/context.ts';
 import { Bearer, localCaller } from '../core/credential.ts';
-import { proofProps } from '../core/proofs/proofs.ts';
+import { proofProps } from '../core/proofs/proof-answers.ts';
 import { noteSessionUse, purgeSessions } from '../core/sessions.ts';
 import { KmsError } from '../errors.ts';
 import type { ActivityDetails } from '../model/activity-details.ts';

@@ -1,7 +1,7 @@
 // Requests that no route serves: an unknown path, or a known one with another method.
 import { activityRecord } from '../core/activity.ts';
 import { Bearer } from '../core/credential.ts';
-import { proofProps } from '../core/proofs/proofs.ts';
+import { proofProps } from '../core/proofs/proof-answers.ts';
 import { KmsError } from '../errors.ts';
 import { credentialOf, goneMeanwhile, identify, sealedError } from './admission.ts';
 import type { AppliancePort } from './appliance-port.ts';

@@ -23,7 +23,7 @@ const destroying = leavesOf(grammar()).filter(
 );
 const tty = { stdin: true, stdout: true, stderr: true };
 /** The most destructive commands: the object's name must be typed. */
-const worst = ['keyring delete', 'tenant delete', 'key delete', 'tang delete'];
+const worst = ['keyring delete', 'tenant delete', 'key delete', 'tang delete', 'secret delete', 'secret destroy'];
 
 test('what deletes or removes asks, and nothing else says that it does', async () => {
   for (const leaf of leavesOf(grammar())) {
@@ -37,7 +37,8 @@ test('what deletes or removes asks, and nothing else says that it does', async (
 });
 
 for (const leaf of destroying) {
-  const words = [...wordsOf(leaf), ...leaf.registeredArguments.map(() => 'it')];
+  const needed = leaf.options.filter(({ mandatory }) => mandatory).flatMap(({ long = '' }) => [long, '1']);
+  const words = [...wordsOf(leaf), ...leaf.registeredArguments.map(() => 'it'), ...needed];
   test(`${words.join(' ')}: without a terminal it takes --yes, and on one somebody's word`, async () => {
     await using d = await desk();
     for (const missing of [{}, { stdin: true }, { stderr: true }]) {
@@ -45,7 +46,7 @@ for (const leaf of destroying) {
       assert.deepEqual([code, stdout], [2, '']);
       assert.match(
         stderr,
-        /^kms: this (deletes|removes|ends|disables|deactivates) .*\bit\b.*, and there is no terminal to ask at; add --yes to do it\n$/,
+        /^kms: this (deletes|destroys|removes|ends|disables|deactivates) .*\bit\b.*, and there is no terminal to ask at; add --yes to do it\n$/,
       );
     }
     const byName = worst.includes(wordsOf(leaf).join(' '));
@@ -200,6 +201,8 @@ const missing: Readonly<Record<string, string>> = {
   'kms keyring delete': 'nothing',
   'kms master remove-custodian': '00000000000000aa',
   'kms profile remove': 'nothing',
+  'kms secret delete': 'nothing',
+  'kms secret destroy': 'nothing --version 1',
   'kms tang delete': 'nothing',
   'kms tenant delete': 'nothing',
   'kms tenant oidc remove': 'default',

@@ -198,7 +198,10 @@ export async function remove(cli: CliOf<typeof secret.remove>): Promise<void> {
   const path = cli.get('<PATH>');
   const versions = cli.get('--version');
   if (versions.length > 0) {
-    await confirm(cli, `deletes ${versionsText(versions)} of ${path}: nothing reads it until it is brought back`);
+    const details = () => looked(cli, path);
+    await confirm(cli, `deletes ${versionsText(versions)} of ${path}: nothing reads it until it is brought back`, {
+      details,
+    });
     await changed(cli, (client) => client.deleteSecretVersions({ path, versions: [...versions] }), 'deleted');
     return;
   }
@@ -229,8 +232,20 @@ export async function undelete(cli: CliOf<typeof secret.undelete>): Promise<void
 export async function destroy(cli: CliOf<typeof secret.destroy>): Promise<void> {
   const path = cli.get('<PATH>');
   const versions = cli.get('--version');
-  await confirm(cli, `destroys ${versionsText(versions)} of ${path}: nothing ever reads it again`, { name: path });
+  const details = () => looked(cli, path);
+  await confirm(cli, `destroys ${versionsText(versions)} of ${path}: nothing ever reads it again`, {
+    name: path,
+    details,
+  });
   await changed(cli, (client) => client.destroySecretVersions({ path, versions: [...versions] }), 'destroyed');
+}
+
+/** Nothing to show, once there is such a secret. */
+function looked(cli: CliOf<typeof secret.undelete>, path: string): Promise<readonly string[]> {
+  return detailsFrom(cli, async (client) => {
+    await client.getSecretMetadata({ path });
+    return [];
+  });
 }
 
 async function changed(

@@ -8,14 +8,13 @@ import { toPem } from '../../crypto/pem.ts';
 import { invalidField, KmsError } from '../../errors.ts';
 import type { ResourceRef } from '../../model/activity-details.ts';
 import { timestamp } from '../../model/timestamp.ts';
-import type { KnownProof } from '../../store/tables/proofs.ts';
 import type { Context } from '../context.ts';
 import { issueCertificate } from './client-authority.ts';
 import {
   type CertificateTrust,
   certificatesOf,
   certificateTrust,
-  fingerprintOf,
+  fingerprintOfProof,
   issuerProblem,
   keyHashOf,
   sanText,
@@ -149,20 +148,4 @@ function checkedSpiffe(san: string, value: string): { readonly san: string; read
     throw invalidField('san', 'expected a SPIFFE ID with a path, in which a star stands for anything but a slash');
   }
   return { san, subject: stars > 0 ? starredSubject(id.domain) : `san ${san}` };
-}
-
-/** In hex: of the pinned key, or of the authority's. */
-function fingerprintOfProof({ subject = '', settings }: Pick<KnownProof, 'subject' | 'settings'>): string {
-  const { fingerprint } = settings;
-  return typeof fingerprint === 'string' ? fingerprint : fingerprintOf(subject);
-}
-
-/** Fields of a certificate proof in answers. */
-export function certificateAnswer(proof: Pick<KnownProof, 'subject' | 'settings'>) {
-  const { san, notAfter } = certificateTrust(proof);
-  return {
-    fingerprint: fingerprintOfProof(proof),
-    notAfter: timestamp(notAfter),
-    ...(san !== undefined && { san }),
-  };
 }

@@ -260,3 +260,9 @@ function pathFrom(
 export function certificatesOf(pem: string): Certificate[] {
   return pemBlocks(pem, 'CERTIFICATE').map((block) => readCertificate(block ?? new Uint8Array()));
 }
+
+/** In hex: of the pinned key, or of the authority's. */
+export function fingerprintOfProof({ subject = '', settings }: Pick<KnownProof, 'subject' | 'settings'>): string {
+  const { fingerprint } = settings;
+  return typeof fingerprint === 'string' ? fingerprint : fingerprintOf(subject);
+}

@@ -6,39 +6,25 @@ import { invalidField, KmsError } from '../../errors.ts';
 import type { ResourceRef } from '../../model/activity-details.ts';
 import { flagsOfText } from '../../model/flags.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { timestamp } from '../../model/timestamp.ts';
-import type { Tables, Transaction } from '../../store/port.ts';
+import type { Tables } from '../../store/port.ts';
 import type { ApiKey } from '../../store/tables/api-keys.ts';
 import type { Proof, ProofKind } from '../../store/tables/proofs.ts';
 import { apiKeyThing, findApiKey } from '../accounts.ts';
 import { holderNeeded, isOperatorTenant, mayGrant, mayTouch } from '../authorization.ts';
-import type { Caller, Context } from '../context.ts';
+import type { Context } from '../context.ts';
 import { newAccessKey } from './access-keys.ts';
-import { certificateAnswer, draftCertificate } from './certificate-proofs.ts';
+import { draftCertificate } from './certificate-proofs.ts';
+import { proofAnswer, proofsOf, type ShownProof, secretAnswer, secretProof } from './proof-answers.ts';
 import type { TokenVerifier } from './token-verifier.ts';
-import { checkedTrust, type Trust, type TrustInput, trustOf } from './trust.ts';
+import { checkedTrust, type TrustInput } from './trust.ts';
 
 /** Proofs of one API key, its secret included. */
 const mostProofs = 20;
 /** Access keys of one API key: two, so that they can be rotated. */
 const mostAccessKeys = 2;
 
-/** The id under which the secret is listed among the proofs. */
-const secretProof = 'secret';
-
-type ShownProof = Answer<'listProofs'>['proofs'][number];
 type NewProof = Answer<'addProof'>;
 type ProofInput = Body<'addProof'>;
-
-/** The secret first, then the others, oldest first. */
-export function listProofs({ tx }: Context, { keyid }: { readonly keyid: string }): Answer<'listProofs'> {
-  return { proofs: proofsOf(tx, findApiKey(tx, keyid)) };
-}
-
-function proofsOf(tx: Transaction, key: ApiKey): ShownProof[] {
-  const others = tx.proofs.ofKey(key.id).map(proofAnswer);
-  return key.hasSecret ? [secretAnswer(key), ...others] : others;
-}
 
 interface AddProof {
   readonly keyid: string;
@@ -235,49 +221,4 @@ function noteProof(
   const proof: ResourceRef = { type: 'proof', id, name: kind };
   const objects = [proof, ...made];
   ctx.note({ object: apiKeyThing(key), objects, proofChange: what, ...(known && { trust: known }) });
-}
-
-function secretAnswer(key: ApiKey): ShownProof {
-  return {
-    id: secretProof,
-    kind: 'secret',
-    name: '',
-    active: true,
-    createdAt: timestamp(key.createdAt),
-    createdBy: key.createdBy ?? null,
-    lastUsedAt: null,
-  };
-}
-
-function proofAnswer(proof: Proof): ShownProof {
-  return {
-    id: proof.id,
-    kind: proof.kind,
-    name: proof.name,
-    active: proof.active,
-    createdAt: timestamp(proof.createdAt),
-    createdBy: proof.createdBy,
-    lastUsedAt: proof.usedAt ?? null,
-    ...(proof.kind === 'aws' && proof.subject !== undefined && { accessKeyId: proof.subject }),
-    ...(proof.kind === 'certificate' && certificateAnswer(proof)),
-    ...(proof.kind === 'jwt' && trustAnswer(trustOf(proof))),
-  };
-}
-
-function trustAnswer({ issuer, audiences, subject, claims, jwks, jwksUrl, once, longest }: Trust) {
-  return {
-    issuer,
-    audience: [...audiences],
-    claims: Object.fromEntries(Object.entries(claims).map(([name, values]) => [name, [...values]])),
-    once,
-    longest,
-    ...(subject !== undefined && { subject }),
-    ...(jwks !== undefined && { jwks }),
-    ...(jwksUrl !== undefined && { jwksUrl }),
-  };
-}
-
-/** How a caller was proved, for every record of what it did. */
-export function proofProps({ proof }: Caller): JsonObject | undefined {
-  return proof && { proof: proof.id, ...(proof.subject !== undefined && { subject: proof.subject }) };
 }

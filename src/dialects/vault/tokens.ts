@@ -4,7 +4,7 @@ import { activityRecord } from '../../core/activity.ts';
 import type { World } from '../../core/context.ts';
 import { Bearer, type Origin } from '../../core/credential.ts';
 import type { LoginBackoff } from '../../core/login-backoff.ts';
-import { proofProps } from '../../core/proofs/proofs.ts';
+import { proofProps } from '../../core/proofs/proof-answers.ts';
 import { identify } from '../../http/admission.ts';
 import type { Credential } from '../../http/request.ts';
 import type { TenantHandle } from '../../http/tenant-directory.ts';

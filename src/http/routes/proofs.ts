@@ -7,7 +7,8 @@ import type { PublicContext } from '../../core/context.ts';
 import { isUsable, letsIn } from '../../core/credential.ts';
 import { compareCertificate, loginByCertificate } from '../../core/proofs/certificate-logins.ts';
 import { presentedKey } from '../../core/proofs/client-certificates.ts';
-import { addProof, listProofs, removeProof, setProof } from '../../core/proofs/proofs.ts';
+import { listProofs } from '../../core/proofs/proof-answers.ts';
+import { addProof, removeProof, setProof } from '../../core/proofs/proofs.ts';
 import { checkToken, type TokenVerdict } from '../../core/proofs/token-verifier.ts';
 import { type Misfit, tokenChecks, trustOf } from '../../core/proofs/trust.ts';
 import {

@@ -1,0 +1,90 @@
+// Proofs as answers and records show them.
+import type { Answer } from '../../api/endpoints.ts';
+import type { ResourceRef } from '../../model/activity-details.ts';
+import type { JsonObject } from '../../model/json.ts';
+import { timestamp } from '../../model/timestamp.ts';
+import type { Tables, Transaction } from '../../store/port.ts';
+import type { ApiKey } from '../../store/tables/api-keys.ts';
+import type { KnownProof, Proof } from '../../store/tables/proofs.ts';
+import { findApiKey } from '../accounts.ts';
+import type { Caller, Context } from '../context.ts';
+import { certificateTrust, fingerprintOfProof } from './client-certificates.ts';
+import { type Trust, trustOf } from './trust.ts';
+
+/** The id under which the secret is listed among the proofs. */
+export const secretProof = 'secret';
+
+export type ShownProof = Answer<'listProofs'>['proofs'][number];
+
+/** The secret first, then the others, oldest first. */
+export function listProofs({ tx }: Context, { keyid }: { readonly keyid: string }): Answer<'listProofs'> {
+  return { proofs: proofsOf(tx, findApiKey(tx, keyid)) };
+}
+
+export function proofsOf(tx: Transaction, key: ApiKey): ShownProof[] {
+  const others = tx.proofs.ofKey(key.id).map(proofAnswer);
+  return key.hasSecret ? [secretAnswer(key), ...others] : others;
+}
+
+export function secretAnswer(key: ApiKey): ShownProof {
+  return {
+    id: secretProof,
+    kind: 'secret',
+    name: '',
+    active: true,
+    createdAt: timestamp(key.createdAt),
+    createdBy: key.createdBy ?? null,
+    lastUsedAt: null,
+  };
+}
+
+export function proofAnswer(proof: Proof): ShownProof {
+  return {
+    id: proof.id,
+    kind: proof.kind,
+    name: proof.name,
+    active: proof.active,
+    createdAt: timestamp(proof.createdAt),
+    createdBy: proof.createdBy,
+    lastUsedAt: proof.usedAt ?? null,
+    ...(proof.kind === 'aws' && proof.subject !== undefined && { accessKeyId: proof.subject }),
+    ...(proof.kind === 'certificate' && certificateAnswer(proof)),
+    ...(proof.kind === 'jwt' && trustAnswer(trustOf(proof))),
+  };
+}
+
+function trustAnswer({ issuer, audiences, subject, claims, jwks, jwksUrl, once, longest }: Trust) {
+  return {
+    issuer,
+    audience: [...audiences],
+    claims: Object.fromEntries(Object.entries(claims).map(([name, values]) => [name, [...values]])),
+    once,
+    longest,
+    ...(subject !== undefined && { subject }),
+    ...(jwks !== undefined && { jwks }),
+    ...(jwksUrl !== undefined && { jwksUrl }),
+  };
+}
+
+/** Fields of a certificate proof in answers. */
+function certificateAnswer(proof: Pick<KnownProof, 'subject' | 'settings'>) {
+  const { san, notAfter } = certificateTrust(proof);
+  return {
+    fingerprint: fingerprintOfProof(proof),
+    notAfter: timestamp(notAfter),
+    ...(san !== undefined && { san }),
+  };
+}
+
+/** How a caller was proved, for every record of what it did. */
+export function proofProps({ proof }: Caller): JsonObject | undefined {
+  return proof && { proof: proof.id, ...(proof.subject !== undefined && { subject: proof.subject }) };
+}
+
+/** The active proofs of a key, for a record of what they hand out. */
+export function proofThings({ proofs }: Pick<Tables, 'proofs'>, keyid: string): ResourceRef[] {
+  return proofs
+    .ofKey(keyid)
+    .filter(({ active }) => active)
+    .map(({ id, kind }) => ({ type: 'proof', id, name: kind }));
+}
