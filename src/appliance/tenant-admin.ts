@@ -12,6 +12,7 @@ import { toHex } from '../crypto/bytes.ts';
 import type { SealKeeper } from '../custody/seal-keeper.ts';
 import { fieldsError, KmsError } from '../errors.ts';
 import { type ActivityDetails, changedFields, type ResourceRef } from '../model/activity-details.ts';
+import { operatorTenantStays } from '../model/flags.ts';
 import { systemDir, tenantDir } from '../platform/data-dir.ts';
 import type { ApplianceEvent } from '../platform/events.ts';
 import { needNotOlder } from '../storage/read-stores.ts';
@@ -369,7 +370,7 @@ function isExpired({ deletedAt }: TenantRecord, now: number): boolean {
 /** Protects the operator's tenant: the next owner of its name would get control of the appliance. */
 function needNotOperator(record: TenantRecord, what: string): void {
   if (!isOperatorTenant(record)) return;
-  throw new KmsError('conflict', `the tenant ${record.name} ${what}: its flags system.* concern the whole appliance`);
+  throw new KmsError('conflict', operatorTenantStays(record.name, what));
 }
 
 function taken(field: 'name' | 'hosts', message: string): KmsError {

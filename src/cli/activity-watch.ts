@@ -2,9 +2,10 @@
 // that is unreachable, and leaves out the records of its own searches.
 import { setTimeout } from 'node:timers/promises';
 import type { Activity } from '../api/activity.ts';
-import type { InputOf } from '../client/client.ts';
+import type { Client, InputOf } from '../client/client.ts';
 import { KmsError } from '../errors.ts';
 import { ownRecordHeader } from '../model/names.ts';
+import { sayOfFilters } from './activity-filters.ts';
 import { Callers } from './caller-names.ts';
 import type { Cli, CliOf } from './command.ts';
 import { withServer } from './connect.ts';
@@ -21,7 +22,7 @@ const longestPause = 3_600_000;
 
 export async function watchActivity(
   cli: CliOf<typeof activity.search>,
-  filters: Filters,
+  filtersOf: (client: Client) => Promise<Filters>,
   columnsOf: (callers: Callers) => readonly Column<Activity>[],
 ): Promise<void> {
   for (const option of ['--all', '--cursor'] as const) {
@@ -37,6 +38,8 @@ export async function watchActivity(
         own.push(headers.get(ownRecordHeader) ?? '');
         if (own.length > ownRemembered) own.shift();
       });
+      const filters = await filtersOf(client);
+      await sayOfFilters(cli, client);
       const print = printer(cli, columnsOf, new Callers(cli, client), own);
       const news = await newcomers((page) => client.searchActivity({ ...filters, ...page }), count);
       await print(news.before);

@@ -71,21 +71,23 @@ export async function withClient<T>(
   } catch (error) {
     const answered = asAnswered(connection, error);
     const worded = inOwnWords(answered);
-    throw asTyped(cli, await withNearName(cli, connection.client, worded, () => tenantNames(cli, connection)));
+    throw asTyped(await withNearName(cli, connection.client, worded, () => allTenants(cli, connection)));
   } finally {
     await connection.close();
   }
 }
 
-async function tenantNames(cli: Cli, connection: Connection): Promise<readonly string[]> {
+async function allTenants(cli: Cli, connection: Connection) {
   if (connection.way === 'network') return [];
-  return (await localOf(cli, connection).ask('listTenants')).data.map(({ name }) => name);
+  return (await localOf(cli, connection).ask('listTenants', { query: { deleted: 'true' } })).data;
 }
 
 /** Translates an error about the tenant header, which is internal, to the option that people type. */
-export function asTyped(cli: Cli, error: unknown): unknown {
+export function asTyped(error: unknown): unknown {
   const choice = error instanceof KmsError ? error.fields?.[tenantHeader] : undefined;
-  return choice === undefined ? error : cli.wrong(`name a tenant with --tenant, ${choice}`);
+  if (choice === undefined) return error;
+  const hint = '`kms tenant use NAME` makes one the default for later commands';
+  return new KmsError('usage', `name a tenant with --tenant, ${choice}`, { hint });
 }
 
 function isOfReading(error: unknown): error is Error {
@@ -437,7 +439,7 @@ export async function withServer<T>(
   try {
     return await use(connection);
   } catch (error) {
-    throw asTyped(cli, asAnswered(connection, error));
+    throw asTyped(asAnswered(connection, error));
   } finally {
     await connection.close();
   }

@@ -6,6 +6,7 @@ import { KmsError } from '../errors.ts';
 import { custodianKindsByName } from '../model/custodian-kinds.ts';
 import type { Cli, CliOf } from './command.ts';
 import { fileError, type NewFile, newFile } from './files.ts';
+import { notAmong } from './grammar/declaration.ts';
 import type { custodian } from './grammar/option-sets.ts';
 import { pathFrom, say, write } from './io.ts';
 import type { Pair } from './output.ts';
@@ -20,7 +21,7 @@ export async function custodianRequest(
 ): Promise<CustodianRequest> {
   refuseStray(cli, typed);
   const kind = custodianKindsByName.find((known) => known === typed);
-  if (!kind) throw cli.wrong(`${option}: expected ${custodianKindsByName.join(', ')}, got "${typed}"`);
+  if (!kind) throw cli.wrong(`${option}: ${notAmong(typed, custodianKindsByName)}`);
   switch (kind) {
     case 'keyfile':
       return { kind, ...keyFile };

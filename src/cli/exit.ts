@@ -71,6 +71,8 @@ const usualAdvice: Readonly<Partial<Record<ErrorCode, string>>> = {
 };
 
 function adviceFor({ code, message }: KmsError): string | undefined {
+  // A name that was probably meant is advice enough.
+  if (message.endsWith('?')) return undefined;
   // Other refusals than for want of a flag do not depend on the key.
   return code === 'forbidden' && !message.includes('permission flag') ? undefined : usualAdvice[code];
 }
@@ -79,10 +81,17 @@ function adviceFor({ code, message }: KmsError): string | undefined {
 export function sentenceOf(error: unknown): string {
   if (error instanceof KmsError) {
     const advice = error.hint ?? adviceFor(error);
-    return withoutSecrets(visible(error.message + (advice === undefined ? '' : `; ${advice}`)));
+    return withoutSecrets(visible(advice === undefined ? error.message : withAdvice(error.message, advice)));
   }
   const hint = isSystemError(error) ? '' : '; this is a defect of kms: KMS_DEBUG=1 shows where';
   return withoutSecrets(visible(error instanceof Error ? error.message : String(error)) + hint);
+}
+
+/** A message that ends in a question ends a sentence, too. */
+function withAdvice(message: string, advice: string): string {
+  return message.endsWith('?')
+    ? `${message} ${advice.charAt(0).toUpperCase()}${advice.slice(1)}`
+    : `${message}; ${advice}`;
 }
 
 function isSystemError(error: unknown): error is Error & { code: string } {

@@ -88,9 +88,9 @@ export function say(io: Io, sentence: string): Promise<void> {
   return tell(io, `${fitted(io.stderr, `kms: ${sentence}`)}\n`);
 }
 
-/** The sentence in lines that fit the terminal; in one line where there is none. */
-export function fitted({ isTTY, columns }: OutputStream, sentence: string): string {
-  return isTTY ? inLines(sentence, columns).join('\n') : sentence;
+/** The sentence in lines that fit the terminal behind an indent; in one line where there is none. */
+export function fitted({ isTTY, columns }: OutputStream, sentence: string, indent = ''): string {
+  return isTTY ? inLines(sentence, columns && columns - indent.length).join('\n') : sentence;
 }
 
 /**

@@ -1,9 +1,11 @@
 // Suggests the name that was probably meant if an appliance knows no thing of the given name. The names are listed over
 // the connection of the command, so only callers who may list them get a suggestion; the listing is recorded.
+import type { TenantAnswer } from '../api/local/tenants.ts';
 import type { AnswerTo, Client } from '../client/client.ts';
 import { KmsError } from '../errors.ts';
 import { nearest } from '../model/nearest.ts';
 import type { Cli } from './command.ts';
+import { deletedError, deletedKeyrings } from './deleted-things.ts';
 import type { NameKind } from './grammar/declaration.ts';
 import { say } from './io.ts';
 
@@ -27,17 +29,20 @@ export function nameTaken(error: unknown, name: string): unknown {
   return new KmsError('conflict', `there is already ${article} ${noun} ${name}`, { cause: error });
 }
 
-/** Names of the tenants, on their machine. */
-type TenantNames = () => Promise<readonly string[]>;
+/** Tenants, on their machine; those that are deleted, too. */
+type Tenants = () => Promise<readonly Pick<TenantAnswer, 'id' | 'name' | 'deletedAt'>[]>;
 
 /**
- * The error, with the name that was probably meant if it is about one that does not exist. A program gets no
+ * The error, with the name that was probably meant if it is about one that does not exist, or how to restore what is
+ * deleted. A program gets no
  * suggestion, and leaves no record of a listing.
  */
-export async function withNearName(cli: Cli, client: Client, error: unknown, tenants: TenantNames): Promise<unknown> {
+export async function withNearName(cli: Cli, client: Client, error: unknown, tenants: Tenants): Promise<unknown> {
   if (!(error instanceof KmsError) || error.code !== 'not-found' || !cli.io.stderr.isTTY) return error;
   const sources: Sources = { tenants: once(tenants), all: once(() => client.getNames()) };
   for (const { kind, name } of cli.namedThings) {
+    const restorable = await deletedOf(sources, client, kind, name).catch(() => undefined);
+    if (restorable) return restorable;
     const noun = nouns[kind];
     // Without permission to list there is nothing to suggest.
     const near = noun && (await nearName(sources, kind, name).catch(() => undefined));
@@ -45,6 +50,18 @@ export async function withNearName(cli: Cli, client: Client, error: unknown, ten
     return new KmsError('not-found', `there is no ${noun} ${name}`, { hint: `did you mean ${near}?`, cause: error });
   }
   return error;
+}
+
+/** The error that the thing of this name is deleted; undefined for others. Managed keys keep their names. */
+async function deletedOf({ tenants, all }: Sources, client: Client, kind: NameKind, name: string) {
+  if (kind === 'ring') {
+    if (isAmong((await all()).keyrings?.map((each) => each.name) ?? [], name)) return undefined;
+    return deletedError(kind, name, deletedKeyrings(client));
+  }
+  if (kind !== 'tenant') return undefined;
+  const every = await tenants();
+  if (every.some((each) => each.deletedAt === undefined && isAmong([each.name], name))) return undefined;
+  return deletedError(kind, name, every);
 }
 
 /** The error that there is no such keyring; undefined if there is, or if the caller may not see it. */
@@ -55,7 +72,7 @@ export async function withoutRing(client: Client, ringname: string): Promise<Kms
 }
 
 interface Sources {
-  readonly tenants: TenantNames;
+  readonly tenants: Tenants;
   all(): Promise<Names>;
 }
 
@@ -70,8 +87,13 @@ function once<T>(ask: () => Promise<T>): () => Promise<T> {
 
 async function nearName({ tenants, all }: Sources, kind: NameKind, name: string): Promise<string | undefined> {
   if (kind === 'api-key') return nearKey(await all(), name);
-  const names = kind === 'tenant' ? await tenants() : namesAmong(await all(), kind).map(({ value }) => value);
+  const names =
+    kind === 'tenant' ? livingNames(await tenants()) : namesAmong(await all(), kind).map(({ value }) => value);
   return isAmong(names, name) ? undefined : nearest(name, names);
+}
+
+function livingNames(tenants: Awaited<ReturnType<Tenants>>): readonly string[] {
+  return tenants.filter(({ deletedAt }) => deletedAt === undefined).map(({ name }) => name);
 }
 
 /** An API key by its id or by its name. One that is named exactly is not what is missing. */

@@ -90,13 +90,16 @@ interface PageInput {
 }
 
 interface ListStyle<T> {
-  readonly columns: readonly Column<T>[];
+  /** Columns, which may depend on the rows. */
+  readonly columns: readonly Column<T>[] | ((rows: readonly T[]) => readonly Column<T>[]);
   /** Called with the rows before they are shown as a table. */
   readonly before?: (rows: readonly T[]) => Promise<void>;
   /** Rows that are shown, where the appliance cannot choose them. */
   readonly only?: (row: T) => boolean;
   /** Message on stderr for an empty list. */
   readonly empty: string;
+  /** Called after it; with --json, too, which has no message. */
+  readonly onEmpty?: () => Promise<void>;
   /** The appliance lists oldest first: a table of all is turned round. */
   readonly oldestFirst?: true;
   /** Active ones come before all others in a table of all. */
@@ -114,17 +117,20 @@ export async function printList<T, Input extends object>(
   input: Input,
   style: ListStyle<T>,
 ): Promise<void> {
-  const { columns, before, empty, usual } = style;
+  const { columns, before, empty, onEmpty, usual } = style;
   const cursor = cli.get('--cursor');
   const limit = cli.get('--limit') ?? (cursor === undefined && usual !== undefined ? usual : undefined);
   const onePage = cursor !== undefined || limit !== undefined;
   const page = onePage
     ? await method({ ...input, ...(cursor === undefined ? {} : { cursor }), ...(limit === undefined ? {} : { limit }) })
     : await allPages(method, input, style.only);
-  if (cli.json) return printJson(cli, page);
-  if (page.data.length === 0) return say(cli.io, empty);
+  if (cli.json) await printJson(cli, page);
+  else if (page.data.length === 0) await say(cli.io, empty);
+  if (page.data.length === 0) await onEmpty?.();
+  if (cli.json || page.data.length === 0) return;
   await before?.(page.data);
-  await printTable(cli, onePage ? page.data : inOrder(page.data, style), columns);
+  const rows = onePage ? page.data : inOrder(page.data, style);
+  await printTable(cli, rows, typeof columns === 'function' ? columns(rows) : columns);
   const { nextCursor } = page.pagination;
   if (nextCursor !== undefined) await say(cli.io, `there is more: add --cursor ${visible(nextCursor)}`);
 }

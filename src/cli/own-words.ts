@@ -87,10 +87,17 @@ const table: readonly (readonly [problem: RegExp, words: (...groups: string[]) =
     () => ({ message: 'the key refuses this version: it is older than the oldest that it accepts' }),
   ],
   [
+    /^(the key is pending.deletion)(.*)$/,
+    (said = '', rest = '') => ({
+      message: said.replace('-', ' ') + rest,
+      hint: '`kms key restore NAME` takes the deletion back, until its time is over',
+    }),
+  ],
+  [
     /^error deleting policy (\S+): deletion is not allowed/,
     (name = '') => ({
-      message: `${name} cannot be deleted: its deletion is not allowed`,
-      hint: `allow it with \`kms key config ${name} --deletion-allowed true\``,
+      message: `${name} is protected from deletion`,
+      hint: `lift that with \`kms key config ${name} --deletion-allowed true\``,
     }),
   ],
   [

@@ -324,7 +324,11 @@ interface Kept {
   readonly problem?: unknown;
 }
 
-/** Makes sure that the private key of a new ring can be saved, at --private-key-out or in the default place. */
+/**
+ * Makes sure that the private key of a new ring can be saved, at --private-key-out or in the default place. Where a key
+ * of that name is kept already, and none of a tenant's own, the answer that makes the ring tells the tenant and so the
+ * place: a request for that alone would leave a record of its own.
+ */
 export async function reserveKeyPlace(
   cli: Cli<{ '--private-key-out': string | undefined }>,
   appliance: Appliance,
@@ -333,13 +337,22 @@ export async function reserveKeyPlace(
 ): Promise<KeyPlace> {
   const named = cli.get('--private-key-out');
   const place = named === undefined ? () => newKeyPlace(cli, appliance, kind, ring) : undefined;
-  const path = named ?? (await newKeyPlace(cli, appliance, kind, ring));
+  const later = named === undefined ? await pathForLater(cli, appliance, kind, ring) : undefined;
+  const path = named ?? later ?? (await newKeyPlace(cli, appliance, kind, ring));
   const file = await newFile(path, 0o600, 'move it away, or name another file with --private-key-out FILE');
   return {
-    path,
-    keep: (privateKey) => keep({ file, path, place }, privateKey),
+    path: later === undefined ? path : dirname(path),
+    keep: (privateKey) => keep({ file, path, place, isLater: later !== undefined }, privateKey),
     release: () => file.discard(),
   };
+}
+
+/** A free path beside the kept key, if the place depends on the tenant and nothing is in the way there. */
+async function pathForLater(cli: Cli, appliance: Appliance, kind: RingKind, ring: string): Promise<string | undefined> {
+  const directory = await applianceDirectory(cli, appliance, kind);
+  const name = fileName(ring);
+  if (directory === undefined || !(await isThere(join(directory, name)))) return undefined;
+  return (await ofTenants(directory, name)).length === 0 ? join(directory, `.new.${name}`) : undefined;
 }
 
 /** Path of a new key; its directory is made. */
@@ -357,22 +370,25 @@ interface Place {
   readonly path: string;
   /** Determines the path again; absent if the caller chose it. */
   readonly place: (() => Promise<string>) | undefined;
+  /** Whether the path is only determined now. */
+  readonly isLater: boolean;
 }
 
-async function keep({ file, path, place }: Place, privateKey: string): Promise<Kept> {
+async function keep({ file, path, place, isLater }: Place, privateKey: string): Promise<Kept> {
   let at: string | undefined;
   try {
     await file.handle.writeFile(privateKeyPem(privateKey));
     await file.handle.sync();
     at = file.temporary;
-    await file.commit().catch(async (error) => {
+    const name = (isLater ? await place?.() : undefined) ?? path;
+    await file.commit(name).catch(async (error) => {
       // Another tenant's key may have come first.
-      const other = (await place?.()) ?? path;
-      if (other === path) throw error;
+      const other = (await place?.()) ?? name;
+      if (other === name) throw error;
       await file.commit(other);
       at = other;
     });
-    return { at: at === file.temporary ? path : at };
+    return { at: at === file.temporary ? name : at };
   } catch (problem) {
     if (at === undefined) await file.discard();
     return { at, problem };

@@ -9,7 +9,7 @@ export interface Column<T> {
   readonly whole?: true;
   /** Dropped if there is no room, the last one first. */
   readonly spare?: true;
-  /** A name that commands accept: on a terminal of the usual width it is not cut but continued on the next line. */
+  /** A name that commands accept: on a terminal it is not cut but continued on the next line. */
   readonly name?: true;
   /** Ids that no command needs, or times: shortened on a terminal, and never cut unless the column has names, too. */
   readonly short?: true;
@@ -28,8 +28,8 @@ export interface TableStyle {
 }
 
 const gap = 2;
-/** Width of a terminal from which names are not cut. */
-const usualTerminal = 80;
+/** A name in a narrower column would be hard to read in parts: it is cut. */
+const leastPart = 8;
 /**
  * A column, or a column of names, is cut to its fair width before spare columns are dropped, and to `leastWidth` only
  * after that.
@@ -93,14 +93,14 @@ export function tableWriter<T>(
 function cellsOf<T>(column: Column<T>, rows: readonly T[], style: TableStyle, before: number): Cells {
   const { title, value, whole, spare, name, short, isRed } = column;
   const values = rows.map(value);
-  const { columns: room = 0, colour, short: times } = style;
+  const { columns: room, colour, short: times } = style;
   const cells = values.map((each) => {
     const text = visible(String(each));
     return short && times ? inShort(text, times) : text;
   });
   const natural = cells.reduce((most, cell) => Math.max(most, width(cell)), Math.max(before, width(title)));
   const isWhole = whole || (short && !name) || values.some((each) => typeof each === 'number');
-  const isWrapped = name === true && room >= usualTerminal;
+  const isWrapped = name === true && room !== undefined;
   return {
     title: title.toUpperCase(),
     cells,
@@ -118,7 +118,8 @@ function cellsOf<T>(column: Column<T>, rows: readonly T[], style: TableStyle, be
 function linesOf(columns: readonly Cells[], row: number, widths: readonly number[]): string[] {
   const cells = columns.map(({ cells, isWrapped }, n) => {
     const cell = cells[row] ?? '';
-    return isWrapped ? wrapped(cell, widths[n] ?? 0) : [cell];
+    const room = widths[n] ?? 0;
+    return isWrapped && room >= leastPart ? wrapped(cell, room) : [cell];
   });
   const height = cells.reduce((most, parts) => Math.max(most, parts.length), 1);
   const isRed = columns.map(({ red }) => red[row] === true);
@@ -149,14 +150,19 @@ function withoutSpare(columns: readonly Cells[], room: number): readonly Cells[]
   return last < 0 ? columns : withoutSpare(columns.toSpliced(last, 1), room);
 }
 
-/** Cuts what is no name and wraps spare names first; then continues names on further lines; then cuts everything. */
+/**
+ * Cuts what is no name and wraps spare names first; then continues names on further lines, in ever narrower parts; then
+ * cuts everything.
+ */
 function widthsIn(columns: readonly Cells[], room: number): number[] {
   const withWholeNames = cut(columns, room, ({ isWrapped, spare, natural }) =>
     isWrapped ? (spare ? fairWidth : natural) : leastWidth,
   );
   if (total(withWholeNames) <= room) return withWholeNames;
   const withWrappedNames = cut(columns, room, ({ fair, isWrapped }) => (isWrapped ? fairWidth : fair));
-  return total(withWrappedNames) <= room ? withWrappedNames : cut(columns, room, () => leastWidth);
+  if (total(withWrappedNames) <= room) return withWrappedNames;
+  const withParts = cut(columns, room, ({ isWrapped }) => (isWrapped ? leastPart : leastWidth));
+  return total(withParts) <= room ? withParts : cut(columns, room, () => leastWidth);
 }
 
 /** Shrinks the widest column cell by cell until the line fits or nothing can shrink. */

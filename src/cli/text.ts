@@ -62,17 +62,42 @@ export function shorten(text: string, cells: number): string {
   return `${short}…`;
 }
 
-/** `text` in parts of at most `cells` cells, ended after a separator where the part is at least half full. */
+/** A word of a name with the separators behind it. */
+const namePart = /[^-._/@ ]*[-._/@ ]+|[^-._/@ ]+/g;
+
+/**
+ * `text` in parts of at most `cells` cells, ended after separators. A word that no part has room for begins on the
+ * part before it unless that is half full, and is broken where the room ends.
+ */
 export function wrapped(text: string, cells: number): string[] {
   if (width(text) <= cells) return [text];
   const parts: string[] = [];
   let part = '';
+  for (const [word] of text.matchAll(namePart)) {
+    if (width(part) + width(word.trimEnd()) <= cells) {
+      part += word;
+      continue;
+    }
+    const isLong = width(word.trimEnd()) > cells;
+    if (part !== '' && (!isLong || width(part) * 2 >= cells)) {
+      parts.push(part);
+      part = '';
+    }
+    const broken = isLong ? cutAt(part + word, cells) : [part + word];
+    parts.push(...broken.slice(0, -1));
+    part = broken.at(-1) ?? '';
+  }
+  return [...parts, part].map((each) => each.trimEnd());
+}
+
+/** `text` in parts of `cells` cells, wherever they end. */
+function cutAt(text: string, cells: number): string[] {
+  const parts: string[] = [];
+  let part = '';
   for (const { segment } of graphemes(text)) {
     if (part !== '' && width(part) + cellsOf(segment) > cells) {
-      const [head = part] = /^.*[-._/@ ]/.exec(part) ?? [];
-      const end = width(head) * 2 >= cells ? head : part;
-      parts.push(end);
-      part = part.slice(end.length);
+      parts.push(part);
+      part = '';
     }
     part += segment;
   }

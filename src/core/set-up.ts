@@ -33,7 +33,9 @@ export function setUpLink(
   { links }: { readonly links: LinkSettings },
 ): SetUpLink {
   if (tx.users.any()) {
-    throw new KmsError('conflict', 'there is a user already: let them invite others, or use an API key');
+    throw new KmsError('conflict', 'there is a user already, who can invite others if their permissions allow it', {
+      hint: "to give one all permissions: `kms user update NAME --flag '*'`",
+    });
   }
   const now = world.now();
   const token = `${prefix}${now}_${toBase64Url(macOf(tenant, now, tx.users.everMade()))}`;

@@ -4,6 +4,7 @@ import type { Tenant } from '../core/context.ts';
 import { KmsError } from '../errors.ts';
 import { type Authority, readAuthority } from '../model/hosts.ts';
 import { tenantHeader } from '../model/names.ts';
+import { nearest } from '../model/nearest.ts';
 import type { Store } from '../store/port.ts';
 import { type ApiRequest, headerOf } from './request.ts';
 
@@ -60,11 +61,17 @@ export function localTenant(tenants: TenantDirectory, wanted: string | undefined
   const name = wanted ?? (names.length === 1 ? names[0] : undefined);
   const handle = name === undefined ? undefined : tenants.byName(name.toLowerCase());
   if (handle) return handle;
-  if (wanted !== undefined) throw new KmsError('not-found', `no tenant has that name; there are: ${names.join(', ')}`);
+  if (wanted !== undefined) throw unknownTenant(wanted, names);
   const choice = `one of: ${names.join(', ')}`;
   throw new KmsError('invalid', `name a tenant in the header ${tenantHeader}, ${choice}`, {
     fields: { [tenantHeader]: choice },
   });
+}
+
+function unknownTenant(wanted: string, names: readonly string[]): KmsError {
+  const near = nearest(wanted, names);
+  if (near !== undefined) return new KmsError('not-found', `there is no tenant ${wanted}; did you mean ${near}?`);
+  return new KmsError('not-found', `no tenant has that name; there are: ${names.join(', ')}`);
 }
 
 /** The host of the request in canonical form; undefined if the header is missing or malformed. */

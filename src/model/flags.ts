@@ -81,6 +81,9 @@ export const flagTable: readonly FlagEntry[] = [
  * renamed, and no other tenant can get its name while it exists.
  */
 export const operatorTenant = 'default';
+/** Refusal of a change to it that would take the flags of the whole appliance away. */
+export const operatorTenantStays = (name: string, what: string): string =>
+  `the tenant ${name} ${what}: its flags system.* concern the whole appliance`;
 
 /** Message when such a flag is refused in another tenant. */
 export const outsideOperator = `concerns the whole appliance, and counts in the tenant ${operatorTenant} alone`;

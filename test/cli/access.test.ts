@@ -152,7 +152,7 @@ test('flags that grant nothing take --any-flag; without it, what was probably me
   const count = async (): Promise<number> => (await d.json<{ data: Key[] }>('apikey list --json')).data.length;
   const before = await count();
   const refused = (flag: string, meant: string): string =>
-    `kms: --flag: "${flag}" grants nothing in this appliance${meant === '' ? '' : `; did you mean ${meant}?`}; for a flag that a program of your own looks at, add --any-flag\n`;
+    `kms: --flag: "${flag}" grants nothing in this appliance${meant === '' ? '; for' : `; did you mean ${meant}? For`} a flag that a program of your own looks at, add --any-flag\n`;
   const ada = 'ada --email a@x.example --first-name A --last-name B';
   for (const [flag, meant] of [
     ['keyrings.list', 'keyring.list'],
@@ -487,7 +487,11 @@ test('several tenants: a local command names one', async () => {
   const { code, stderr } = await d.kms('keyring list');
   assert.deepEqual(
     [code, stderr],
-    [2, 'kms: name a tenant with --tenant, one of: default, blue; see `kms keyring list --help`\n'],
+    [
+      2,
+      'kms: name a tenant with --tenant, one of: default, blue; ' +
+        '`kms tenant use NAME` makes one the default for later commands\n',
+    ],
   );
   assert.equal((await d.kms('keyring create r --tenant blue')).code, 0);
   assert.equal((await d.json<{ data: unknown[] }>('keyring list --tenant default --json')).data.length, 0);

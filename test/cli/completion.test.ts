@@ -233,7 +233,7 @@ test('a shell that is not known is wrong usage', async () => {
   const { code, stdout, stderr } = await d.kms('completion bsh');
   assert.deepEqual(
     [code, stdout, stderr],
-    [2, '', 'kms: SHELL: expected bash, zsh, fish, got "bsh"; did you mean bash?\n'],
+    [2, '', 'kms: SHELL: expected bash, zsh or fish, got "bsh"; did you mean bash? See `kms completion --help`\n'],
   );
 });
 

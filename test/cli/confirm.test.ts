@@ -153,7 +153,10 @@ test('revoke asks on a terminal and says which key, by a name or an end of its i
     assert.deepEqual([kept.code, kept.stderr], [1, `${question}kms: not confirmed; nothing was done\n`]);
   }
   assert.equal((await d.json<{ active: boolean }>('apikey show worker --json')).active, true);
-  assert.equal((await d.kms('apikey revoke worker')).code, 0);
+  assert.equal(
+    (await d.kms('apikey revoke worker')).stdout,
+    `worker (${keyid}) is inactive; \`kms apikey update ${keyid} --active true\` takes that back\n`,
+  );
   assert.equal((await d.json<{ active: boolean }>(`apikey show ${keyid} --json`)).active, false);
   await d.kms('apikey create --account admin --name worker');
   const twice = await d.kms('apikey revoke worker');
@@ -302,8 +305,7 @@ test('a managed key whose deletion is not allowed is told before the question', 
   const asked = () => d.kms('key delete orders', { tty, stdin: typed('n\n') });
   assert.equal(
     (await asked()).stderr,
-    'kms: orders cannot be deleted: its deletion is not allowed; ' +
-      'allow it with `kms key config orders --deletion-allowed true`\n',
+    'kms: orders is protected from deletion; ' + 'lift that with `kms key config orders --deletion-allowed true`\n',
   );
   assert.equal((await d.kms('key config orders --deletion-allowed true')).code, 0);
   assert.match((await asked()).stderr, /^No caller has ever used orders\.\nThis deletes the managed key orders: /);
@@ -312,7 +314,11 @@ test('a managed key whose deletion is not allowed is told before the question', 
 test('the deletion of a tenant says what goes with it, and first whether there is one', async () => {
   await using d = await desk();
   await d.json('init --json');
+  const operator = 'kms: the tenant default cannot be deleted: its flags system.* concern the whole appliance\n';
+  assert.deepEqual((await d.kms('tenant delete default', { tty, stdin: typed('default\n') })).stderr, operator);
   await d.json('tenant create second --host second.example --json');
+  assert.deepEqual((await d.kms('tenant delete default', { tty, stdin: typed('default\n') })).stderr, operator);
+  assert.equal((await d.kms('tenant delete default --yes')).stderr, operator, 'in the words of the appliance');
   await d.json('keyring create payroll --tenant second --json');
   await d.json('keyring create orders --tenant second --json');
   const asked = async (name: string): Promise<string> =>

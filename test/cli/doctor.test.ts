@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { chmod, copyFile, readdir, readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
+import { stripVTControlCharacters } from 'node:util';
 import { desk } from './kms.ts';
 import { serving } from './serving.ts';
 
@@ -22,6 +23,25 @@ test('a sound appliance: exit code 0, in words and as JSON', async () => {
   assert.match(stdout, /^examined: 2 stores, 0 activities; errors: 0, warnings: 0, advice: \d+\n$/m);
   const report = await d.json<Report>('doctor --json');
   assert.deepEqual([report.ok, report.stores, report.activities, report.crypto], [true, 2, 0, undefined]);
+});
+
+test('on a terminal no line is wider than it, and advice stays behind its indent', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  const tty = { stdout: true, columns: 60 };
+  const { stdout } = await d.kms('doctor', { tty, env: { NO_COLOR: '1' } });
+  const lines = stdout.trimEnd().split('\n');
+  const isPath = (line: string): boolean => /^ *\S{50,}$/.test(line);
+  for (const line of lines) assert.ok(line.length <= 60 || isPath(line), line);
+  const whole = (await d.kms('doctor')).stdout;
+  assert.equal(stdout.replace(/\s+/g, ' '), whole.replace(/\s+/g, ' '));
+  const remedy = stdout.slice(stdout.indexOf('\n  ') + 1).split(/\n(?! {2})/)[0] ?? '';
+  assert.ok(
+    remedy.split('\n').every((line) => line.startsWith('  ')),
+    remedy,
+  );
+  const coloured = (await d.kms('doctor', { tty })).stdout;
+  assert.equal(stripVTControlCharacters(coloured), stdout, 'colours break no line elsewhere');
 });
 
 test('keyrings that are not hybrid yet are advice for each tenant, with a server and without, until they are', async () => {

@@ -83,7 +83,7 @@ test('every command and option that is nearly right is named', async () => {
   const told = async (words: readonly string[], name: string, near: string): Promise<void> => {
     const { code, stdout, stderr } = await d.kms(words);
     assert.deepEqual([code, stdout], [2, ''], words.join(' '));
-    const suggested = /; did you mean (?:one of )?(.+)\?; see `kms[^`]*--help`\n$/.exec(stderr)?.[1] ?? '';
+    const suggested = /; did you mean (?:one of )?(.+)\? See `kms[^`]*--help`\n$/.exec(stderr)?.[1] ?? '';
     assert.ok(suggested.split(', ').includes(name), `${near}: ${stderr}`);
   };
   const walk = async (command: GrammarCommand, path: readonly string[]): Promise<void> => {
@@ -124,30 +124,30 @@ test('on a terminal help fits its width, with titles in bold unless NO_COLOR is 
 });
 
 const wrong: readonly (readonly [line: string, stderr: string])[] = [
-  ['keyrng list', "kms: unknown command 'keyrng'; did you mean keyring?; see `kms --help`\n"],
-  ['help keyrng', "kms: unknown command or guide 'keyrng'; did you mean keyring?; see `kms --help`\n"],
-  ['help tuor', "kms: unknown command or guide 'tuor'; did you mean tour?; see `kms --help`\n"],
-  ['help oprator', "kms: unknown command or guide 'oprator'; did you mean operator?; see `kms --help`\n"],
-  ['help tuor more', "kms: unknown command or guide 'tuor'; did you mean tour?; see `kms --help`\n"],
+  ['keyrng list', "kms: unknown command 'keyrng'; did you mean keyring? See `kms --help`\n"],
+  ['help keyrng', "kms: unknown command or guide 'keyrng'; did you mean keyring? See `kms --help`\n"],
+  ['help tuor', "kms: unknown command or guide 'tuor'; did you mean tour? See `kms --help`\n"],
+  ['help oprator', "kms: unknown command or guide 'oprator'; did you mean operator? See `kms --help`\n"],
+  ['help tuor more', "kms: unknown command or guide 'tuor'; did you mean tour? See `kms --help`\n"],
   [
     'ls',
-    "kms: unknown command 'ls'; did you mean one of keyring list, key list, secret list, tang list, …?; see `kms --help`\n",
+    "kms: unknown command 'ls'; did you mean one of keyring list, key list, secret list, tang list, …? See `kms --help`\n",
   ],
   [
     'help ls',
-    "kms: unknown command or guide 'ls'; did you mean one of keyring list, key list, secret list, tang list, …?; see `kms --help`\n",
+    "kms: unknown command or guide 'ls'; did you mean one of keyring list, key list, secret list, tang list, …? See `kms --help`\n",
   ],
-  ['rekey', "kms: unknown command 'rekey'; did you mean tenant rekey?; see `kms --help`\n"],
-  ['transit list', "kms: unknown command 'transit'; did you mean key?; see `kms --help`\n"],
-  ['serve --port 80', "kms: unknown option '--port'; did you mean --listen?; see `kms serve --help`\n"],
-  ['keyring delete r --force', "kms: unknown option '--force'; did you mean --yes?; see `kms keyring delete --help`\n"],
+  ['rekey', "kms: unknown command 'rekey'; did you mean tenant rekey? See `kms --help`\n"],
+  ['transit list', "kms: unknown command 'transit'; did you mean key? See `kms --help`\n"],
+  ['serve --port 80', "kms: unknown option '--port'; did you mean --listen? See `kms serve --help`\n"],
+  ['keyring delete r --force', "kms: unknown option '--force'; did you mean --yes? See `kms keyring delete --help`\n"],
   [
     'keyring list --token t',
-    "kms: unknown option '--token'; did you mean --api-key-file?; see `kms keyring list --help`\n",
+    "kms: unknown option '--token'; did you mean --api-key-file? See `kms keyring list --help`\n",
   ],
   ['help keyring nonsense', "kms: unknown command 'nonsense'; see `kms keyring --help`\n"],
-  ['keyring creat x', "kms: unknown command 'creat'; did you mean create?; see `kms keyring --help`\n"],
-  ['keyring list --jsn', "kms: unknown option '--jsn'; did you mean --json?; see `kms keyring list --help`\n"],
+  ['keyring creat x', "kms: unknown command 'creat'; did you mean create? See `kms keyring --help`\n"],
+  ['keyring list --jsn', "kms: unknown option '--jsn'; did you mean --json? See `kms keyring list --help`\n"],
   ['keyring create', "kms: missing required argument 'NAME'; see `kms keyring create --help`\n"],
   [
     'keyring show a b',
@@ -316,6 +316,51 @@ test('ls is list, and version is --version', async () => {
   assert.deepEqual(pick(await d.kms('help keyring ls')), pick(await d.kms('keyring list --help')));
   assert.deepEqual(pick(await d.kms('version')), [0, `${version}\n`, '']);
   assert.deepEqual(await d.json('version --json'), { version });
+});
+
+for (const [line, question] of [
+  ['key create x --type rsa2048', 'rsa-2048'],
+  ['key create x --use encrpt', 'encrypt'],
+  ['keyring create x --kem x2551', 'x25519'],
+  ['serve --label-colour rd', 'red'],
+  ['activity search --valid ture', 'true'],
+  ['tenant update blue --custody clinet', 'client'],
+] as const) {
+  test(`a word that is nearly right is named: kms ${line}`, async () => {
+    await using d = await desk();
+    const { code, stderr } = await d.kms(line);
+    assert.equal(code, 2);
+    assert.match(stderr, new RegExp(`, got "\\w+"; did you mean ${question}\\? See \`kms [^\\n]+ --help\`\\n$`));
+  });
+}
+
+test('every option with a few words names the one that was nearly typed', () => {
+  let words = 0;
+  for (const { options } of [grammar(), ...leavesOf(grammar())]) {
+    for (const option of options) {
+      if (!(option instanceof GrammarOption) || !Array.isArray(option.kind.completes)) continue;
+      const { kind, long: name = '' } = option;
+      for (const word of option.kind.completes) {
+        const typed = kind.isRepeated ? [`${word}x`] : `${word}x`;
+        const read = (): unknown => kind.read(typed, { name, io: { cwd: '/' }, seeHelp: '' });
+        assert.throws(read, new RegExp(`${name}: .*; did you mean .+\\?$`), `${name} ${typed}`);
+        words++;
+      }
+    }
+  }
+  assert.ok(words > 20, String(words));
+});
+
+test('a tenant that is nearly right is named, for programs too, since it takes no listing', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  await d.json('tenant create blue --host blue.example --json');
+  for (const [name, said] of [
+    ['blu', 'there is no tenant blu; did you mean blue?'],
+    ['quite-another', 'no tenant has that name; there are: default, blue; check the name or id'],
+  ] as const) {
+    assert.deepEqual(pick(await d.kms(`keyring list --tenant ${name}`)), [1, '', `kms: ${said}\n`]);
+  }
 });
 
 test('a name that is nearly right is named, where the caller may list', async () => {

@@ -104,6 +104,28 @@ for (const order of [
   });
 }
 
+test('a ring whose name is taken leaves the record of that request alone, and the kept key', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  for (const noun of ['keyring', 'asym'] as const) {
+    await d.json(`${noun} create payroll --json`);
+    const before = await d.json<{ data: unknown[] }>('activity search --all --json');
+    const { code, stdout, stderr } = await d.kms(`${noun} create payroll`);
+    assert.deepEqual([code, stdout], [1, '']);
+    assert.match(stderr, /^kms: there is already /);
+    const { data } = await d.json<{ data: { action: string; status: number }[] }>('activity search --all --json');
+    assert.deepEqual(
+      data.slice(0, data.length - before.data.length).map(({ action, status }) => [action, status]),
+      [
+        [`${noun}.create`, 400],
+        ['activity.read', 200],
+      ],
+    );
+  }
+  const files = await readdir(d.path('config', 'kms'), { recursive: true });
+  assert.equal(files.filter((name) => /payroll/.test(name)).length, 2, String(files));
+});
+
 test('what an earlier build kept is read on, whichever tenant comes first', async () => {
   await using d = await house();
   await d.done('keyring create payroll');
@@ -295,7 +317,11 @@ test('who leaves several tenants is told to name one, whatever is kept here', as
   const refused = async (line: string) => {
     const { code, stdout, stderr } = await d.kms(line);
     assert.deepEqual([line, code, stdout], [line, 2, '']);
-    assert.match(stderr, /^kms: name a tenant with --tenant, one of: default, blue; see `kms .* --help`\n$/, line);
+    assert.match(
+      stderr,
+      /^kms: name a tenant with --tenant, one of: default, blue; `kms tenant use NAME` [^\n]+\n$/,
+      line,
+    );
   };
   for (const line of lines) await refused(line);
   const server = await serving(d);

@@ -34,7 +34,7 @@ const refusals: readonly (readonly [line: string, stdin: string, said: RegExp])[
   ['verify unseal --signature vault:v1:AAAA', 'x', /^a key of the type aes256-gcm cannot verify signatures; /],
   ['export unseal --plaintext', '', /^the key may not leave the appliance; only .* --exportable may/],
   ['export unseal', '', /^the managed key unseal may not leave the appliance; only .* --exportable may/],
-  ['delete unseal --yes', '', /^unseal cannot be deleted: its deletion is not allowed; allow it with `kms key config /],
+  ['delete unseal --yes', '', /^unseal is protected from deletion; lift that with `kms key config /],
   ['config unseal --min-decrypt-version 9', '', /^--min-decrypt-version: the latest version is 2, got 9$/],
   ['config unseal --min-encrypt-version 9', '', /^--min-encrypt-version: expected 0, or a version from 2 to 2, got 9$/],
 ];

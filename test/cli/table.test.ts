@@ -5,7 +5,7 @@ import test from 'node:test';
 import fc from 'fast-check';
 import { byteCount, progressLine } from '../../src/cli/streams.ts';
 import { pairs, table, tableWriter } from '../../src/cli/table.ts';
-import { inShort, readableTime, shorten, visible, width } from '../../src/cli/text.ts';
+import { inShort, readableTime, shorten, visible, width, wrapped } from '../../src/cli/text.ts';
 
 const columns = [
   { title: 'name', value: (row: { name: string }) => row.name },
@@ -73,13 +73,15 @@ for (const [columns, lines] of [
   });
 }
 
-test('a name that commands take is cut only where leaving out what is spare is not enough', () => {
+test('a name that commands take is cut only where neither leaving out what is spare nor further lines are enough', () => {
   const named = [{ title: 'name', value: () => 'payroll-of-the-whole-group', name: true }, ...wideColumns] as const;
   const lines = (columns: number): string[] =>
     table([{ note: 'x'.repeat(12), count: 1 }], named.toSpliced(2, 1), { columns, colour: false });
   assert.equal(lines(100)[1], `payroll-of-the-whole-group  ${'x'.repeat(12)}  ${id}  2026-01-02T03:04:05.678Z`);
   assert.equal(lines(80)[1], `payroll-of-the-whole-group  ${'x'.repeat(12)}  ${id}`);
-  assert.equal(lines(60)[1], `payroll-of-t…  ${'x'.repeat(12)}  ${id}`);
+  assert.deepEqual(lines(60).slice(1), [`payroll-of-    ${'x'.repeat(12)}  ${id}`, 'the-whole-', 'group']);
+  assert.equal(lines(50)[1], `payroll-  xxxxxx…  ${id}`);
+  assert.equal(lines(40)[1], `pay…  xxx…  ${id}`, 'in a few cells parts could not be read');
 });
 
 test('on a terminal of the usual width a name without room goes on in the next line', () => {
@@ -108,6 +110,35 @@ test('on a terminal of the usual width a name without room goes on in the next l
     );
     assert.equal(lines(name, true).filter((line) => line.includes('\x1b[31m')).length, shown.length - 1);
   }
+});
+
+for (const [text, cells, parts] of [
+  ['maria Hohenzollern-Sigmaringen', 14, ['maria', 'Hohenzollern-', 'Sigmaringen']],
+  ['maria Hohenzollern-Sigmaringen', 19, ['maria Hohenzollern-', 'Sigmaringen']],
+  ['maria Hohenzollernsigmaringen', 14, ['maria Hohenzol', 'lernsigmaringe', 'n']],
+  ['hohenzollern Maria', 12, ['hohenzollern', 'Maria']],
+  ['ab-cd', 5, ['ab-cd']],
+  ['payments-db', 9, ['payments-', 'db']],
+] as const) {
+  test(`in ${cells} cells "${text}" is broken between its words where they fit`, () =>
+    assert.deepEqual(wrapped(text, cells), parts));
+}
+
+test('no part of a name is wider than its column, no word that fits is broken, and nothing is lost', () => {
+  const name = fc.string({ unit: fc.constantFrom('a', 'b', '日', '-', '.', ' '), maxLength: 40 });
+  fc.assert(
+    fc.property(name, fc.integer({ min: 8, max: 30 }), (text, cells) => {
+      const parts = wrapped(text, cells);
+      if (width(text) > cells) for (const part of parts) assert.ok(width(part) <= cells, part);
+      assert.equal(parts.join('').replaceAll(' ', ''), text.replaceAll(' ', ''));
+      for (const word of text.split(/[-. ]+/).filter((each) => width(each) < cells)) {
+        assert.ok(
+          parts.some((part) => part.includes(word)),
+          word,
+        );
+      }
+    }),
+  );
 });
 
 const now = Date.parse('2026-06-01T12:00:00Z');

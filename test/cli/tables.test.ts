@@ -102,3 +102,29 @@ test('at 80 columns no table cuts a name or is wider', async () => {
     assert.doesNotMatch(ran.stdout, /(?:payroll|keyring|managed)[\w-]*…/, line);
   }
 });
+
+test('below 80 columns names go on in further lines, and none is cut', async () => {
+  await using d = await furnished();
+  for (const columns of [70, 60, 50]) {
+    for (const line of ['key list', 'keyring list', 'user list', 'account list']) {
+      const { stdout } = await d.kms(line, { ...terminal, tty: { ...terminal.tty, columns } });
+      for (const each of stdout.split('\n')) assert.ok(width(each) <= columns, `${line}: ${each}`);
+      assert.doesNotMatch(stdout, /(?:payroll|production|eu|keys)[\w-]*…/, `${line} at ${columns}`);
+    }
+  }
+});
+
+test('a table of API keys shows at 80 columns when keys expire, where one does so soon', async () => {
+  await using d = await furnished();
+  const titles = async (): Promise<readonly string[]> =>
+    (await d.kms('apikey list', terminal)).stdout.split('\n')[0]?.split(/ {2,}/) ?? [];
+  const create = (name: string, age: string) =>
+    d.json(`apikey create --account ${name} --name ${name}-${age} --flag keyring.list --expires ${age} --json`);
+  await create(name, '90d');
+  assert.equal((await titles()).includes('EXPIRES'), false);
+  await create(name, '4d');
+  assert.deepEqual((await titles()).slice(0, 4), ['NAME', 'ID', 'ACTIVE', 'EXPIRES']);
+  const { stdout } = await d.kms('apikey list', terminal);
+  assert.match(stdout, /in (?:3|4) days/);
+  assert.equal((await d.kms('apikey list')).stdout.split('\n')[0]?.includes('LAST USED'), true);
+});

@@ -8,7 +8,7 @@ const tty = { stdin: true, stdout: true, stderr: true };
 test('tang: make, show, list, rotate and delete', async () => {
   await using d = await desk();
   await d.kms('init');
-  assert.match((await d.kms('tang list')).stdout, /^no Tang key pairs yet/);
+  assert.match((await d.kms('tang list')).stderr, /^kms: no Tang key pairs yet/);
   const none = await d.kms('tang show');
   assert.deepEqual([none.code, none.stdout], [1, '']);
   assert.match(none.stderr, /make one: kms tang rotate/);

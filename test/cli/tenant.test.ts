@@ -154,7 +154,11 @@ for (const [line, code, stderr] of [
     1,
     'kms: the tenant default cannot be deleted: its flags system.* concern the whole appliance\n',
   ],
-  ['tenant restore default', 1, 'kms: there is no deleted tenant of this id to restore; check the name or id\n'],
+  [
+    'tenant restore default',
+    1,
+    'kms: there is no deleted tenant default to restore; see `kms tenant list --deleted`\n',
+  ],
   [
     'tenant list --server https://kms.example',
     2,

@@ -283,6 +283,29 @@ test('what nobody has served yet has no address, though it may have a host', asy
   assert.match(stderr, /not been served yet/);
 });
 
+test('who makes users of whom none may do everything is told, since the set-up link ended', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  const create = (name: string, more = '') =>
+    d.kms(`user create ${name} --email ${name}@x.example --first-name A --last-name B${more}`, {
+      tty: { stderr: true },
+    });
+  const warning =
+    'kms: warning: no user may do everything, and the set-up link works no longer; ' +
+    "`kms user update NAME --flag '*'` lets this one\n";
+  const said = 'kms: the password is shown this once\n';
+  assert.equal((await create('olga')).stderr, said + warning.replace('NAME', 'olga'));
+  const invited = 'user invite ruth --email ruth@x.example --first-name A --last-name B';
+  assert.ok((await d.kms(invited, { tty: { stderr: true } })).stderr.endsWith(warning.replace('NAME', 'ruth')));
+  assert.equal(
+    (await d.kms(invited.replaceAll('ruth', 'ada'))).stderr.includes('warning'),
+    false,
+    'programs list nobody',
+  );
+  assert.equal((await create('grace', ' --flag *')).stderr, said);
+  assert.equal((await create('emmy', ' --flag keyring.list')).stderr, said);
+});
+
 test('after init there is a way to the first user, until there is one', async () => {
   await using d = await desk();
   await d.kms('init');
@@ -305,7 +328,11 @@ test('after init there is a way to the first user, until there is one', async ()
   assert.equal(made.status, 200);
   const late = await d.kms('user set-up-link');
   assert.deepEqual([late.code, late.stdout], [1, '']);
-  assert.match(late.stderr, /^kms: there is a user already/);
+  assert.equal(
+    late.stderr,
+    'kms: there is a user already, who can invite others if their permissions allow it; ' +
+      "to give one all permissions: `kms user update NAME --flag '*'`\n",
+  );
   const hint = /there is no user yet: `kms user set-up-link`/;
   const shown = (await first.stop()).stderr;
   assert.match(shown, hint);

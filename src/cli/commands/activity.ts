@@ -6,6 +6,7 @@ import { paths } from '../../api/paths.ts';
 import type { Client } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';
 import { detailsIn, proofChangeText, provedIn, type ResourceRef } from '../../model/activity-details.ts';
+import { callersMeant, sayOfExcluded, sayOfFilters } from '../activity-filters.ts';
 import { watchActivity } from '../activity-watch.ts';
 import { Callers } from '../caller-names.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
@@ -18,10 +19,31 @@ import { type Lines, openInput, openOutput, transfer, withProgress, writesToStdo
 import type { Column } from '../table.ts';
 
 export async function search(cli: CliOf<typeof activity.search>): Promise<void> {
-  const filters = given({
+  if (cli.get('--watch')) return watchActivity(cli, (client) => filtersOf(cli, client), activityColumns);
+  cli.refuseWithout('--watch', ['--every']);
+  if (cli.get('--limit') === 0) throw cli.wrong('--limit: expected at least 1, got 0');
+  await withClient(cli, async (client) => {
+    const filters = await filtersOf(cli, client);
+    const callers = new Callers(cli, client);
+    await printList(cli, client.searchActivity, filters, {
+      columns: activityColumns(callers),
+      before: (records) => callers.meet(records.map(({ keyid }) => keyid)),
+      empty: 'no activity matches',
+      onEmpty: () => sayOfFilters(cli, client),
+      usual: cli.get('--all') ? undefined : 100,
+    });
+  });
+}
+
+/** The filters with the ids of callers, and a word on stderr about callers that do not exist. */
+async function filtersOf(cli: CliOf<typeof activity.search>, client: Client) {
+  const { keyid, excluded, doubts } = await callersMeant(cli, client);
+  await sayOfExcluded(cli, doubts);
+  const exclude = given({ keyid: excluded, action: cli.get('--exclude-action') });
+  return given({
     // Sent as UID, so that only the search's flag is needed.
     accountUid: cli.get('--account'),
-    keyid: cli.get('--keyid'),
+    keyid,
     action: cli.get('--action'),
     ring: cli.get('--ring'),
     valid: cli.get('--valid'),
@@ -32,25 +54,8 @@ export async function search(cli: CliOf<typeof activity.search>): Promise<void> 
     address: cli.get('--address'),
     granted: cli.get('--granted'),
     revoked: cli.get('--revoked'),
-    exclude: excluded(cli),
+    exclude: Object.keys(exclude).length > 0 ? exclude : undefined,
   });
-  if (cli.get('--watch')) return watchActivity(cli, filters, activityColumns);
-  cli.refuseWithout('--watch', ['--every']);
-  if (cli.get('--limit') === 0) throw cli.wrong('--limit: expected at least 1, got 0');
-  await withClient(cli, async (client) => {
-    const callers = new Callers(cli, client);
-    await printList(cli, client.searchActivity, filters, {
-      columns: activityColumns(callers),
-      before: (records) => callers.meet(records.map(({ keyid }) => keyid)),
-      empty: 'no activity matches',
-      usual: cli.get('--all') ? undefined : 100,
-    });
-  });
-}
-
-function excluded(cli: CliOf<typeof activity.search>): { keyid?: string; action?: string } | undefined {
-  const all = given({ keyid: cli.get('--exclude-keyid'), action: cli.get('--exclude-action') });
-  return Object.keys(all).length > 0 ? all : undefined;
 }
 
 export async function show(cli: CliOf<typeof activity.show>): Promise<void> {

@@ -156,7 +156,7 @@ export async function speak(cli: CliOf<typeof plugged.speak>): Promise<void> {
     await speakAge(name, {
       source: cli.io.stdin,
       write: (bytes) => write(cli.io.stdout, bytes),
-      explain: (error) => sentenceOf(asTyped(cli, error)),
+      explain: (error) => sentenceOf(asTyped(error)),
       encryptKey: async (recipient) => encryptKey(cli, recipient, await connectionTo(recipient)),
       decryptKey: async (identity, header) => decryptKey(cli, identity, header, await connectionTo(identity)),
     });

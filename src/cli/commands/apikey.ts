@@ -106,7 +106,7 @@ export async function list(cli: CliOf<typeof apikey.list>): Promise<void> {
     throw new KmsError('usage', '--account and --ring exclude each other');
   if (ring === undefined) cli.refuseWithout('--ring', ['--wildcard']);
   const isActive = (key: SafeApiKey): boolean => stateOf(key) === 'yes';
-  const style = { columns: apiKeyColumns, empty: 'no API keys', oldestFirst: true, isActive } as const;
+  const style = { columns: columnsFor, empty: 'no API keys', oldestFirst: true, isActive } as const;
   await withClient(cli, (client) => {
     if (account !== undefined) {
       return printList(cli, client.listAccountApiKeys, { accountId: account, ...uidQuery(account) }, style);
@@ -169,9 +169,14 @@ export async function revoke(cli: CliOf<typeof apikey.revoke>): Promise<void> {
     else
       await printLine(
         cli,
-        `${key.keyid} is inactive; \`kms apikey update ${key.keyid} --active true\` takes that back`,
+        `${called(key)} is inactive; \`kms apikey update ${key.keyid} --active true\` takes that back`,
       );
   });
+}
+
+/** A key as people named it, with its id. */
+function called({ name, keyid }: Pick<SafeApiKey, 'name' | 'keyid'>): string {
+  return name === '' ? keyid : `${name} (${keyid})`;
 }
 
 /** The question says which key it is, and when it was last used. */
@@ -253,16 +258,33 @@ function apiKeyPairs(key: Shown): readonly Pair[] {
   ];
 }
 
-export const apiKeyColumns: readonly Column<SafeApiKey>[] = [
+type ApiKeyColumn = Column<SafeApiKey>;
+
+const whoColumns: readonly ApiKeyColumn[] = [
   { title: 'name', value: (key) => key.name, name: true },
   { title: 'id', value: (key) => key.keyid, short: true },
   { title: 'active', value: stateOf, whole: true },
-  { title: 'flags', value: granted, spare: true },
-  { title: 'last used', value: (key) => timeText(key.lastUsedAt), short: true },
-  { title: 'expires', value: (key) => timeText(key.expiresAt), short: true, spare: true },
+];
+const flags: ApiKeyColumn = { title: 'flags', value: granted, spare: true };
+const lastUsed: ApiKeyColumn = { title: 'last used', value: (key) => timeText(key.lastUsedAt), short: true };
+const expires: ApiKeyColumn = { title: 'expires', value: (key) => timeText(key.expiresAt), short: true };
+const originColumns: readonly ApiKeyColumn[] = [
   { title: 'account', value: (key) => key.references.accountId, short: true, spare: true },
   { title: 'created', value: (key) => key.createdAt, short: true, spare: true },
 ];
+
+export const apiKeyColumns = [...whoColumns, flags, lastUsed, { ...expires, spare: true as const }, ...originColumns];
+
+/** Milliseconds before its end from which on a key is worth a look. */
+const soon = 30 * 86_400_000;
+
+/** Where an active key ends soon, the end is shown rather than the last use. */
+function columnsFor(keys: readonly SafeApiKey[]): readonly ApiKeyColumn[] {
+  const isEnding = (key: SafeApiKey): boolean =>
+    stateOf(key) === 'yes' && key.expiresAt !== null && key.expiresAt < Date.now() + soon;
+  if (!keys.some(isEnding)) return apiKeyColumns;
+  return [...whoColumns, expires, flags, { ...lastUsed, spare: true }, ...originColumns];
+}
 
 export function stateOf({ active, expiresAt }: Pick<SafeApiKey, 'active' | 'expiresAt'>): string {
   if (!active) return 'no';

@@ -14,7 +14,7 @@ import { type Cli, type CliOf, given } from '../command.ts';
 import { ask, type Connection, localOf, readingServed, sealStatus, send, withClient, withLocal } from '../connect.ts';
 import { exitCodes } from '../exit.ts';
 import type { health } from '../grammar/health.ts';
-import { hasColour, say, write } from '../io.ts';
+import { fitted, hasColour, say, write } from '../io.ts';
 import { isServing } from '../local-socket.ts';
 import { keySources } from '../master-key.ts';
 import { type Pair, printJson, printLine, printTable, printThing, timeOn } from '../output.ts';
@@ -279,12 +279,16 @@ export async function doctor(cli: CliOf<typeof health.doctor>): Promise<number> 
 }
 
 const colours: Readonly<Record<Finding['severity'], number>> = { error: 31, warning: 33, advice: 36 };
+/** Before each line of advice. */
+const indent = '  ';
 
 async function show(cli: Cli, { findings, stores, activities, dropped, crypto }: Examination): Promise<void> {
   const colour = hasColour(cli.io, cli.io.stdout);
   for (const { severity, name, subject, message, advice } of findings) {
+    const found = fitted(cli.io.stdout, visible(`${severity} ${name}: ${subject}: ${message}`));
     const word = colour ? `\u001b[${colours[severity]}m${severity}\u001b[0m` : severity;
-    await write(cli.io.stdout, `${word} ${name}: ${visible(`${subject}: ${message}`)}\n  ${visible(advice)}\n`);
+    const remedy = fitted(cli.io.stdout, visible(advice), indent).replaceAll('\n', `\n${indent}`);
+    await write(cli.io.stdout, `${word}${found.slice(severity.length)}\n${indent}${remedy}\n`);
   }
   const counts = (['error', 'warning', 'advice'] as const).map(
     (severity) => findings.filter((each) => each.severity === severity).length,

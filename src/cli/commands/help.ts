@@ -2,13 +2,12 @@
 // executable.
 
 import { Writable } from 'node:stream';
-import { KmsError } from '../../errors.ts';
-import { nearest } from '../../model/nearest.ts';
 import type { Guide } from '../../model/program-files.ts';
 import { version as programVersion } from '../../version.ts';
 import type { Cli, CliOf, GrammarCommand } from '../command.ts';
 import { type Candidate, type Place, placeOf } from '../completion/line.ts';
 import { scriptFor } from '../completion/scripts.ts';
+import { notAmong } from '../grammar/declaration.ts';
 import type { helping } from '../grammar/help.ts';
 import { shells } from '../grammar/option-sets.ts';
 import { type Io, say, write } from '../io.ts';
@@ -94,10 +93,7 @@ export async function completion(cli: CliOf<typeof helping.completion>): Promise
   const typed = cli.get('<SHELL>');
   const shell = shells.find((each) => each === typed);
   if (shell !== undefined) return write(cli.io.stdout, scriptFor(shell));
-  const near = nearest(typed, shells);
-  throw new KmsError('usage', `SHELL: expected ${shells.join(', ')}, got "${typed}"`, {
-    hint: near === undefined ? cli.seeHelp : `did you mean ${near}?`,
-  });
+  throw cli.wrong(`SHELL: ${notAmong(typed, shells)}`);
 }
 
 /**

@@ -1,7 +1,6 @@
 // Commands for the life of managed keys, whose keys the appliance holds: from creation to deletion.
 import type { ManagedKey } from '../../api/managed-keys.ts';
 import type { Client } from '../../client/client.ts';
-import { items } from '../../client/pages.ts';
 import { KmsError } from '../../errors.ts';
 import { ageText } from '../../model/ages.ts';
 import type { KeyState } from '../../model/key-states.ts';
@@ -9,6 +8,7 @@ import { timestamp } from '../../model/timestamp.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { confirm, confirmAtTerminal, detailsFrom } from '../confirm.ts';
 import { withClient } from '../connect.ts';
+import { deletedIdOf, deletedKeys } from '../deleted-things.ts';
 import type { key, newKey } from '../grammar/key.ts';
 import { say, write } from '../io.ts';
 import { dependentLines, useColumns, withNames } from '../key-dependents.ts';
@@ -264,8 +264,8 @@ export async function remove(cli: CliOf<typeof key.remove>): Promise<void> {
 async function beforeDeletion(client: Client, cli: Cli, name: string): Promise<readonly string[]> {
   const { key } = await client.getManagedKey({ key: name });
   if (!key.deletionAllowed) {
-    throw new KmsError('conflict', `${key.displayName} cannot be deleted: its deletion is not allowed`, {
-      hint: `allow it with \`kms key config ${key.displayName} --deletion-allowed true\``,
+    throw new KmsError('conflict', `${key.displayName} is protected from deletion`, {
+      hint: `lift that with \`kms key config ${key.displayName} --deletion-allowed true\``,
     });
   }
   return [...alsoCalled(name, key), ...(await dependentLines(client, name, width(cli)))];
@@ -278,31 +278,10 @@ function alsoCalled(name: string, key: ManagedKey): readonly string[] {
 
 export async function restore(cli: CliOf<typeof key.restore>): Promise<void> {
   await withClient(cli, async (client) => {
-    const answer = await client.restoreManagedKey({ id: await deletedIdOf(client, cli.get('<ID>')) });
+    const answer = await client.restoreManagedKey({
+      id: await deletedIdOf('managed-key', cli.get('<ID>'), deletedKeys(client)),
+    });
     await printThing(cli, answer, keyPairs(answer.key));
-  });
-}
-
-/** Letters of an id that a list on a terminal shows. */
-const shownEnding = 6;
-
-/** The id of the deleted key that is named by its id, or by the end of it as lists show it. */
-async function deletedIdOf(client: Client, typed: string): Promise<string> {
-  const ending = typed.replace(/^(mkey_)?(…|\.\.\.)?/, '');
-  if (/^mkey_[0-9a-hjkmnp-tv-z]{26}$/.test(typed) || ending.length < shownEnding) return typed;
-  const meant: string[] = [];
-  try {
-    for await (const { id } of items(client.listManagedKeys, { deleted: true, limit: 1000 })) {
-      if (id.endsWith(ending)) meant.push(id);
-    }
-  } catch (error) {
-    if (error instanceof KmsError && error.code === 'forbidden') return typed;
-    throw error;
-  }
-  const [only = typed, ...others] = meant;
-  if (others.length === 0) return only;
-  throw new KmsError('refused', `${meant.length} deleted managed keys have ids that end so`, {
-    hint: `give the id of one: ${meant.slice(0, 5).join(', ')}`,
   });
 }
 
@@ -334,6 +313,8 @@ export function keyPairs(key: ManagedKey): readonly Pair[] {
     ['active until', key.deactivateAt === null ? undefined : timestamp(key.deactivateAt)],
     ['created', key.createdAt],
     ['updated', key.updatedAt],
+    ['deleted', key.deletedAt],
+    ['restorable until', key.restorableUntil],
   ];
 }
 

@@ -11,6 +11,7 @@ import { Callers } from '../caller-names.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { confirm, detailsFrom } from '../confirm.ts';
 import { withClient } from '../connect.ts';
+import { deletedIdOf, deletedKeyrings } from '../deleted-things.ts';
 import { readPem } from '../files.ts';
 import type { keyring } from '../grammar/keyring.ts';
 import { nameTaken } from '../near-names.ts';
@@ -211,7 +212,9 @@ function rethrowConflict(error: unknown): void {
 
 export async function restore(cli: CliOf<typeof keyring.restore>): Promise<void> {
   await withClient(cli, async (client) => {
-    const answer = await client.restoreKeyring({ id: cli.get('<ID>') });
+    const answer = await client.restoreKeyring({
+      id: await deletedIdOf('ring', cli.get('<ID>'), deletedKeyrings(client)),
+    });
     await printThing(cli, answer, ringPairs(answer.ring));
   });
 }

@@ -5,6 +5,7 @@ import type { Cli, CliOf } from '../command.ts';
 import { confirm, detailsFrom } from '../confirm.ts';
 import { withClient } from '../connect.ts';
 import type { tang } from '../grammar/tang.ts';
+import { say } from '../io.ts';
 import { type Pair, printJson, printLine, printTable, printThing } from '../output.ts';
 import { agoText } from '../text.ts';
 
@@ -12,7 +13,7 @@ export async function list(cli: Cli): Promise<void> {
   await withClient(cli, async (client) => {
     const answer = await client.listTangPairs();
     if (cli.json) return printJson(cli, answer);
-    if (answer.pairs.length === 0) return printLine(cli, 'no Tang key pairs yet: the first client that asks gets one');
+    if (answer.pairs.length === 0) return say(cli.io, 'no Tang key pairs yet: the first client that asks gets one');
     await printTable(cli, answer.pairs, [
       { title: 'thumbprint', value: ({ thumbprint }) => thumbprint, whole: true },
       { title: 'advertised', value: ({ advertised }) => (advertised ? 'yes' : 'no'), whole: true },

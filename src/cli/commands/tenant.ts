@@ -3,10 +3,12 @@
 import type { OpenStatus } from '../../api/local/status.ts';
 import type { TenantAnswer } from '../../api/local/tenants.ts';
 import { KmsError } from '../../errors.ts';
+import { operatorTenant, operatorTenantStays } from '../../model/flags.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { confirm, localDetails } from '../confirm.ts';
-import { withLocal } from '../connect.ts';
+import { type Local, withLocal } from '../connect.ts';
 import { chooseTenant } from '../default-tenants.ts';
+import { deletedIdOf } from '../deleted-things.ts';
 import { enumeration } from '../grammar/declaration.ts';
 import type { tenant } from '../grammar/tenant.ts';
 import { say } from '../io.ts';
@@ -110,9 +112,11 @@ export async function remove(cli: CliOf<typeof tenant.remove>): Promise<void> {
   const name = cli.get('<NAME>');
   const details = () =>
     localDetails(cli, async ({ ask }) => {
-      const { id } = await ask('getTenant', { params: { name } });
+      const { id, name: own } = await ask('getTenant', { params: { name } });
       const status = await ask('applianceStatus');
-      const tenant = status.sealed ? undefined : status.tenants.find((each) => each.id === id);
+      const tenants = status.sealed ? [] : status.tenants;
+      refuseIfNeeded(own, tenants.length);
+      const tenant = tenants.find((each) => each.id === id);
       const contents = tenant ? contentsOf(tenant.counts) : [];
       return contents.length > 0 ? [`With it go ${enumeration(contents)}.`] : [];
     });
@@ -131,6 +135,12 @@ export async function remove(cli: CliOf<typeof tenant.remove>): Promise<void> {
           `\`kms tenant restore ${tenant.id}\` restores it`,
       );
   });
+}
+
+/** Throws `conflict` if the appliance would not let go of the tenant, in its own words. */
+function refuseIfNeeded(name: string, tenants: number): void {
+  if (name === operatorTenant) throw new KmsError('conflict', operatorTenantStays(name, 'cannot be deleted'));
+  if (tenants === 1) throw new KmsError('conflict', `${name} is the only tenant`, { hint: 'make another one first' });
 }
 
 type Counts = OpenStatus['tenants'][number]['counts'];
@@ -153,12 +163,18 @@ function contentsOf(counts: Counts): string[] {
 
 export async function restore(cli: CliOf<typeof tenant.restore>): Promise<void> {
   await withLocal(cli, async ({ ask }) => {
-    const restored = ask('restoreTenant', { params: { id: cli.get('<ID>') }, body: typedChanges(cli) });
+    const id = await deletedIdOf('tenant', cli.get('<ID>'), deletedTenants(ask));
+    const restored = ask('restoreTenant', { params: { id }, body: typedChanges(cli) });
     const tenant = await restored.catch((error) => {
       throw withAdvice(error);
     });
     await printThing(cli, tenant, tenantPairs(tenant));
   });
+}
+
+async function* deletedTenants(ask: Local['ask']): AsyncGenerator<TenantAnswer> {
+  const { data } = await ask('listTenants', { query: { deleted: 'true' } });
+  yield* data.filter(({ deletedAt }) => deletedAt !== undefined);
 }
 
 /** Adds advice if another tenant has taken its name or hosts. */

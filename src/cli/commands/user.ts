@@ -13,6 +13,7 @@ import { say } from '../io.ts';
 import { warnOfUnknownRings } from '../near-names.ts';
 import { type Pair, printJson, printLine, printList, printThing, showOnce } from '../output.ts';
 import { type Column, table } from '../table.ts';
+import { visible } from '../text.ts';
 import { apiKeyColumns, flagsOf, timeText } from './apikey.ts';
 
 export async function create(cli: CliOf<typeof user.create>): Promise<void> {
@@ -25,7 +26,30 @@ export async function create(cli: CliOf<typeof user.create>): Promise<void> {
     await showOnce(shown, `the user ${username} was made, but the password is lost`, link);
     await say(cli.io, 'the password is shown this once');
     await warnOfUnknownRings(cli, client, fields.flags ?? {});
+    await warnOfNobody(cli, client, user);
   });
+}
+
+/**
+ * Warns if the set-up link ended with this user, and no user may do everything. A program gets no warning, and leaves no
+ * record of a listing.
+ */
+async function warnOfNobody(cli: Cli, client: Client, { username, flags }: Pick<User, 'username' | 'flags'>) {
+  if (flags['*'] === true || !cli.io.stderr.isTTY) return;
+  try {
+    for await (const user of items(client.listUsers, { limit: 1000 })) if (user.flags['*'] === true) return;
+  } catch (error) {
+    // The user is made, whatever the caller may list.
+    if (error instanceof KmsError) return;
+    throw error;
+  }
+  await say(
+    cli.io,
+    visible(
+      'warning: no user may do everything, and the set-up link works no longer; ' +
+        `\`kms user update ${username} --flag '*'\` lets this one`,
+    ),
+  );
 }
 
 export async function invite(cli: CliOf<typeof user.invite>): Promise<void> {
@@ -40,6 +64,7 @@ export async function invite(cli: CliOf<typeof user.invite>): Promise<void> {
     );
     await sayOfLink(cli, loginUrl, 'the link works once: hand it to that person alone');
     await warnOfUnknownRings(cli, client, fields.flags ?? {});
+    await warnOfNobody(cli, client, { username, flags: fields.flags ?? {} });
   });
 }
 

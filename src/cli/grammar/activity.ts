@@ -23,7 +23,7 @@ export const activity = {
       'kms activity search --ring payroll',
       'kms activity search --valid false --start 24h',
       'kms activity search --start 2026-01-01 --end yesterday',
-      'kms activity search --granted',
+      'kms activity search --granted --keyid ruth',
       'kms activity search --address 203.0.113.0/24 --object billing',
       'kms activity search --watch --valid false',
     ],
@@ -31,7 +31,7 @@ export const activity = {
       ...searched,
       // With --watch, 0 makes sense too.
       '--limit': integer('N', 'at most this many (default: 100)'),
-      '--keyid': text('ID', 'by this API key or user', 'api-key'),
+      '--keyid': text('ID|NAME', 'by this API key or user', 'api-key'),
       '--account': text('UID', 'by an API key of this account', 'account'),
       '--action': text('ACTION', 'of this kind, such as keyring.encrypt; also *.delete or user.*', 'action'),
       '--ring': text('NAME', 'about this keyring', 'ring'),
@@ -43,7 +43,7 @@ export const activity = {
       ),
       '--revoked': optional(text('FLAG', 'that revoked permission flags, likewise', 'flag')),
       '--exclude-keyid': text(
-        'ID',
+        'ID|NAME',
         'not by this API key or user; with --exclude-action: only if both match',
         'api-key',
       ),

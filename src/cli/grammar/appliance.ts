@@ -6,6 +6,7 @@ import {
   directory,
   duration,
   list,
+  oneOf,
   optionalArgument,
   path,
   text,
@@ -53,7 +54,7 @@ export const appliance = {
     ],
     {
       ...custodian,
-      '--custodian': text(
+      '--custodian': oneOf(
         'KIND',
         `who keeps the master key: ${alternatives(custodianKindsByName).replace('keyfile', 'keyfile (default)')}`,
         custodianKindsByName,

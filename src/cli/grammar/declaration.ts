@@ -6,6 +6,7 @@ import { canonicalBlock } from '../../model/addresses.ts';
 import { ageText, parseAge } from '../../model/ages.ts';
 import { isJsonObject } from '../../model/json.ts';
 import { isLabel, longestLabel } from '../../model/label.ts';
+import { nearest } from '../../model/nearest.ts';
 import { type Io, pathFrom } from '../io.ts';
 import { lastTime, longestAge, readPastTime, readTime } from './time-text.ts';
 
@@ -193,7 +194,14 @@ export function someOf<const W extends string>(
 function wordOf<W extends string>(given: string, words: readonly W[], place: Place): W {
   const word = words.find((each) => each === given);
   if (word !== undefined) return word;
-  throw wrong(place, `expected ${alternatives(words)}, got "${given}"`);
+  throw wrong(place, notAmong(given, words));
+}
+
+/** The problem with a word that is none of these, with the one that was probably meant. */
+export function notAmong(given: string, words: readonly string[]): string {
+  const near = nearest(given, words);
+  const question = near === undefined ? '' : `; did you mean ${near}?`;
+  return `expected ${alternatives(words)}, got "${given}"${question}`;
 }
 
 /**
@@ -305,7 +313,7 @@ export function choice(about: string): Kind<boolean | undefined> {
       if (typeof given !== 'string') return given === true ? true : undefined;
       const value = truth(given);
       if (value !== undefined) return value;
-      throw wrong(place, `expected true or false, got "${given}"`);
+      throw wrong(place, notAmong(given, ['true', 'false']));
     },
   };
 }
@@ -313,7 +321,7 @@ export function choice(about: string): Kind<boolean | undefined> {
 export const boolean = option(
   (given, place) => {
     if (given === 'true' || given === 'false') return given === 'true';
-    throw wrong(place, `expected true or false, got "${given}"`);
+    throw wrong(place, notAmong(given, ['true', 'false']));
   },
   ['true', 'false'],
 );

@@ -137,7 +137,7 @@ export const key = {
   ),
   remove: command(
     'delete',
-    'delete a managed key whose config allows it; for 30 days it can be restored by its id',
+    'delete a managed key whose config allows it; for 30 days it can be restored',
     ['kms key delete unseal', 'kms key delete unseal --days 7 --yes'],
     {
       ...name,
@@ -145,7 +145,7 @@ export const key = {
       ...destroying,
     },
   ),
-  restore: command('restore', 'restore a deleted managed key', ['kms key restore mkey_01jz4b8m6q3v9x2c5d7f8g9h0k'], {
+  restore: command('restore', 'restore a deleted managed key, by its name or id', ['kms key restore unseal'], {
     '<ID>': argument(),
   }),
 };

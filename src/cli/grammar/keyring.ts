@@ -67,16 +67,11 @@ export const keyring = {
       '--key-props': object('JSON', 'free-form properties of future keys, replaced as a whole'),
     },
   ),
-  remove: command(
-    'delete',
-    'delete a keyring; for 30 days it can be restored by its id',
-    ['kms keyring delete payroll'],
-    {
-      '<NAME>': argument('ring'),
-      ...destroying,
-    },
-  ),
-  restore: command('restore', 'restore a deleted keyring', ['kms keyring restore ring_01jz4b8m6q3v9x2c5d7f8g9h0k'], {
+  remove: command('delete', 'delete a keyring; for 30 days it can be restored', ['kms keyring delete payroll'], {
+    '<NAME>': argument('ring'),
+    ...destroying,
+  }),
+  restore: command('restore', 'restore a deleted keyring, by its name or id', ['kms keyring restore payroll'], {
     '<ID>': argument(),
   }),
 };

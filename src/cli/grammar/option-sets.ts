@@ -24,7 +24,7 @@ export const globals = {
     'the database of an appliance that several nodes share, postgres://HOST/NAME; --data is then for this node alone',
   ),
   '--store-password-file': path('FILE', 'a file with the password for --store; or set PGPASSWORD'),
-  '--tenant': text('NAME', 'the tenant (default: the only one)', 'tenant'),
+  '--tenant': text('NAME', 'the tenant (default: the one of `kms tenant use`, else the only one)', 'tenant'),
   '--server': text('URL', 'use the appliance at this address instead of the one on this machine'),
   '--api-key-file': path('FILE', 'a file with the API key for --server; or set KMS_API_KEY to the key itself'),
   '--profile': text('NAME', 'use the appliance that `kms profile add` saved under this name', 'profile'),

@@ -15,7 +15,7 @@ export const tenant = {
     },
   ),
   list: command('list', 'list tenants, newest first', ['kms tenant list'], {
-    '--deleted': toggle('also deleted ones that can be restored'),
+    '--deleted': toggle('list the living ones, then the deleted ones that can still be restored'),
   }),
   show: command('show', 'show a tenant', ['kms tenant show blue'], {
     '<NAME>': argument('tenant'),
@@ -68,11 +68,11 @@ export const tenant = {
       '--asset-versions': limit('N', 'at most this many stored versions of all assets together'),
     },
   ),
-  remove: command('delete', 'delete a tenant; for 30 days it can be restored by its id', ['kms tenant delete blue'], {
+  remove: command('delete', 'delete a tenant; for 30 days it can be restored', ['kms tenant delete blue'], {
     '<NAME>': argument('tenant'),
     ...destroying,
   }),
-  restore: command('restore', 'restore a deleted tenant', ['kms tenant restore tenant_01jz4b8m6q3v9x2c5d7f8g9h0k'], {
+  restore: command('restore', 'restore a deleted tenant, by its name or id', ['kms tenant restore blue'], {
     '<ID>': argument(),
     '--name': text('NAME', 'under this name, if its own is taken'),
     '--host': list('NAME', 'with this host instead of those it had'),

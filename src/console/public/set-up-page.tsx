@@ -82,6 +82,14 @@ function Open({ onSubmit }: { readonly onSubmit: (values: FormValues) => Promise
   );
 }
 
+/** The first user may have been made on the command line, without permissions. */
+const mayNotInvite = (
+  <>
+    If no user may invite others, run <code>kms user update NAME --flag '*'</code> on the machine of the service: that
+    user may then do everything.
+  </>
+);
+
 function Refused({ why }: { readonly why: Refusal }) {
   if (why === 'used') {
     return (
@@ -96,6 +104,7 @@ function Refused({ why }: { readonly why: Refusal }) {
             <a href={hrefTo('forgot')}>Forgot the password?</a>
           </li>
           <li>If somebody else was here before you, let them invite you.</li>
+          <li>{mayNotInvite}</li>
         </ul>
       </MessagePage>
     );
@@ -129,6 +138,7 @@ function Refused({ why }: { readonly why: Refusal }) {
           If your user exists already, <a href={hrefTo('home')}>log in</a>.
         </li>
         <li>If somebody else was here before you, let them invite you.</li>
+        <li>{mayNotInvite}</li>
         <li>
           Otherwise open the link again exactly as it was shown, or make another with <code>kms user set-up-link</code>{' '}
           on the machine of the service.
