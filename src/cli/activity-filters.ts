@@ -1,5 +1,5 @@
 // Filters of `kms activity search`: callers by the names that its table shows, and a word about each filter that names
-// nothing, since an empty answer would otherwise read as if nobody had done it.
+// a thing that is not there, since an empty answer would otherwise read as if it had never been done.
 import type { AnswerTo, Client } from '../client/client.ts';
 import { KmsError } from '../errors.ts';
 import { ownActions } from '../model/actions.ts';

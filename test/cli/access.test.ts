@@ -433,6 +433,7 @@ test('every command for an appliance ends with exit code 4 where that is sealed,
   assert.equal((await d.kms('seal')).code, 0);
   // Files that the examples write and that must not exist yet.
   const written = { encrypt: { 'report.pdf.kms': 'new.kms' }, decrypt: { 'report.pdf': 'new.pdf' } };
+  const inputs: Readonly<Record<string, string>> = { 'tofu-key': 'null', 'secret put': '{"password":"x"}' };
   let asked = 0;
   for (const leaf of leavesOf(grammar())) {
     const name = leaf.fullName().split(' ').slice(1).join(' ');
@@ -451,7 +452,8 @@ test('every command for an appliance ends with exit code 4 where that is sealed,
       const isShort = ['encrypt', 'decrypt', 'keyring create', 'keyring show', 'age recipient'].includes(name);
       for (const way of isShort ? [[], ['--server', server.url, '--api-key-file', 'key.txt']] : [[]]) {
         const line = [...args, ...way];
-        const ran = await d.kms(line, { stdin: name === 'tofu-key' ? 'null' : apiKey.key });
+        const stdin = inputs[name] ?? apiKey.key;
+        const ran = await d.kms(line, { stdin });
         const said = name === 'tofu-key' ? /^\{"magic":"OpenTofu-External-Key-Provider","version":1\}\n$/ : /^$/;
         if (isOfExample.test(ran.stderr)) continue;
         assert.equal(ran.code, 4, `${line.join(' ')}: ${ran.stderr}`);

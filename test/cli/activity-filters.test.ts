@@ -1,5 +1,5 @@
-// Filters of `kms activity search` that name nothing: an empty answer says so, as it would read as if nobody had done
-// it; and callers by the names that the table shows.
+// Filters of `kms activity search`: an empty answer says which of them name a thing that is not there, and callers go by
+// the names that the table shows.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 import { type Desk, pick, withKey } from './kms.ts';

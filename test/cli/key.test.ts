@@ -30,7 +30,7 @@ test('managed keys: make, encrypt, rotate, decrypt, configure, delete and restor
   assert.match((await d.kms('recovery-kit')).stdout, /"server" \(managed keys\)[\s\S]*on that day: default 1\.\n/);
   const refused = await d.kms('key delete unseal --yes');
   assert.equal(refused.code, 1);
-  assert.match(refused.stderr, /deletion is not allowed/);
+  assert.match(refused.stderr, /unseal is protected from deletion/);
   assert.match((await d.kms('key config unseal --deletion-allowed true --rotate-after 90d')).stdout, /90d/);
   assert.equal((await d.kms('key delete unseal --yes')).code, 0);
   assert.equal((await d.kms(`key restore ${key.id}`)).code, 0);
@@ -131,8 +131,7 @@ test('what cannot be disabled or deleted is told before the question', async () 
   for (const [line, said] of [
     [
       'key delete app/db',
-      'kms: unseal cannot be deleted: its deletion is not allowed; ' +
-        'allow it with `kms key config unseal --deletion-allowed true`\n',
+      'kms: unseal is protected from deletion; ' + 'lift that with `kms key config unseal --deletion-allowed true`\n',
     ],
     ['key disable unseal --version 9', 'kms: unseal has no version 9; check the name or id\n'],
     ['key disable old', 'kms: the managed key old is compromised: only what is active can be disabled\n'],

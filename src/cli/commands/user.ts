@@ -31,8 +31,8 @@ export async function create(cli: CliOf<typeof user.create>): Promise<void> {
 }
 
 /**
- * Warns if the set-up link ended with this user, and no user may do everything. A program gets no warning, and leaves no
- * record of a listing.
+ * Warns if the set-up link ended with this user, and no user may do everything. A program gets no warning, and leaves
+ * no record of a listing.
  */
 async function warnOfNobody(cli: Cli, client: Client, { username, flags }: Pick<User, 'username' | 'flags'>) {
   if (flags['*'] === true || !cli.io.stderr.isTTY) return;
