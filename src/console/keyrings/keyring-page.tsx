@@ -1,6 +1,6 @@
 // KeyringPage shows one keyring with its settings, keys and users; it rotates or deletes it.
 import type { SafeApiKey } from '../../api/apikeys.ts';
-import type { Client } from '../../client/client.ts';
+import type { AnswerTo, Client } from '../../client/client.ts';
 import { keyColumn } from '../apikeys/apikeys-page.tsx';
 import { stateOf } from '../apikeys/key-change.ts';
 import { namesRing, ringFlags } from '../flags/draft.ts';
@@ -8,7 +8,7 @@ import { useAccountUids } from '../known-names.ts';
 import { baseUrl, hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { Button, ButtonLink, useLack } from '../parts/button.tsx';
-import { useAnswer, useList, useState } from '../parts/state.ts';
+import { useAnswer, useBegunList, useState } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
 import { Copyable, Fingerprint } from '../parts/values.tsx';
 import { keyringSnippets } from '../snippets/snippet-texts.ts';
@@ -20,9 +20,12 @@ import { RingPage, ringKinds } from './ring-page.tsx';
 import { RingUse } from './ring-use.tsx';
 import { UpgradeKeyring } from './upgrade-keyring.tsx';
 
-export function KeyringPage({ api, session: { may }, keeper, navigate, params }: PageProps) {
+export function KeyringPage({ api, session: { may }, navigate, params }: PageProps) {
   const name = params.name ?? '';
-  const answer = useAnswer((signal) => api.getKeyring({ ringname: name }, { signal }));
+  const answer = useAnswer((signal) =>
+    api.getKeyring({ ringname: name, config: true, keys: true, apikeys: true }, { signal }),
+  );
+  const found = answer.is === 'ready' ? answer.value : undefined;
   const [isUpgrading, setUpgrading] = useState(false);
   const mayUpgrade = ['config', 'rotate'].every((each) => may.allows(`keyring.${each}`, name));
   const lacks = useLack('apikey.read');
@@ -66,10 +69,20 @@ export function KeyringPage({ api, session: { may }, keeper, navigate, params }:
       ]}
       show={(ring) => (
         <>
-          <KeyringSettings {...{ api, name }} onSaved={answer.reload} />
-          <KeyringKeys {...{ api, keeper, ring }} />
+          {found?.config && (
+            <KeyringSettings
+              key="settings"
+              {...{ api, name }}
+              config={found.config}
+              onSaved={(config) => {
+                answer.set({ ...found, ring, config });
+                answer.reload();
+              }}
+            />
+          )}
+          <KeyringKeys key="keys" {...{ api, ring }} begun={found?.keys} />
           <Snippets snippets={keyringSnippets({ baseUrl }, ring.name, 'both')} privateKeyFile={`${ring.name}.key`} />
-          <KeyringUsers {...{ api, name }} />
+          <KeyringUsers key="users" {...{ api, name }} begun={found?.apikeys} />
           {isUpgrading && (
             <UpgradeKeyring
               {...{ api, ring }}
@@ -105,6 +118,8 @@ async function whoUses(api: Client, name: string, signal: AbortSignal): Promise<
 interface KeyringUsersProps {
   readonly api: Client;
   readonly name: string;
+  /** Those that came with the keyring. */
+  readonly begun: AnswerTo<'getKeyring'>['apikeys'];
 }
 
 /** API keys whose flags name the keyring, and those that a wildcard admits. */
@@ -118,8 +133,8 @@ function KeyringUsers(props: KeyringUsersProps) {
   );
 }
 
-function List({ api, name }: KeyringUsersProps) {
-  const list = useList((page, signal) =>
+function List({ api, name, begun }: KeyringUsersProps) {
+  const list = useBegunList(begun, (page, signal) =>
     api.searchKeyringApiKeys({ keyringname: name, wildcard: true, ...page }, { signal }),
   );
   const uids = useAccountUids();
