@@ -52,6 +52,11 @@ const accountColumns: readonly Column<Account>[] = [
   },
 ];
 
+const lossOfOne =
+  'All its API keys are deleted with it, and programs that use them are refused. This cannot be undone.';
+const lossOfSeveral =
+  'All API keys of these accounts are deleted with them, and programs that use them are refused. This cannot be undone.';
+
 export function AccountsPage({ api, keeper, navigate, query }: PageProps) {
   const list = useWholeList((page, signal) => api.listAccounts(page, { signal }), keeper, 'accounts');
   return (
@@ -85,10 +90,7 @@ export function AccountsPage({ api, keeper, navigate, query }: PageProps) {
             title: (count) => `Delete ${count}?`,
             about: (accounts) => (
               <>
-                <p>
-                  All their API keys are deleted with them, and programs that use these are refused. This cannot be
-                  undone.
-                </p>
+                <p>{accounts.length === 1 ? lossOfOne : lossOfSeveral}</p>
                 <KeysThatEnd api={api} ids={accounts.map(({ id }) => id)} />
               </>
             ),
@@ -188,7 +190,7 @@ export function AccountPage({ api, navigate, params }: PageProps) {
             navigate(hrefTo('accounts'));
           }}
         >
-          <p>All its API keys are deleted with it, and programs that use them are refused. This cannot be undone.</p>
+          <p>{lossOfOne}</p>
           <KeysThatEnd api={api} ids={[account.id]} />
         </ConfirmByName>
       )}

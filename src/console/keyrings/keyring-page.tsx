@@ -2,7 +2,6 @@
 import type { SafeApiKey } from '../../api/apikeys.ts';
 import type { AnswerTo, Client } from '../../client/client.ts';
 import { keyColumn } from '../apikeys/apikeys-page.tsx';
-import { stateOf } from '../apikeys/key-change.ts';
 import { namesRing, ringFlags } from '../flags/draft.ts';
 import { useAccountUids } from '../known-names.ts';
 import { baseUrl, hrefTo } from '../navigation.ts';
@@ -13,11 +12,12 @@ import { type Column, DataTable } from '../parts/table.tsx';
 import { Copyable, Fingerprint } from '../parts/values.tsx';
 import { keyringSnippets } from '../snippets/snippet-texts.ts';
 import { Snippets } from '../snippets/snippets.tsx';
-import { countedText, countText, kemText } from '../text.ts';
+import { kemText } from '../text.ts';
 import { KeyringKeys } from './keyring-keys.tsx';
 import { KeyringSettings } from './keyring-settings.tsx';
 import { RingPage, ringKinds } from './ring-page.tsx';
 import { RingUse } from './ring-use.tsx';
+import { hindranceText, ringUsers } from './ring-users.ts';
 import { UpgradeKeyring } from './upgrade-keyring.tsx';
 
 export function KeyringPage({ api, session: { may }, navigate, params }: PageProps) {
@@ -52,7 +52,10 @@ export function KeyringPage({ api, session: { may }, navigate, params }: PagePro
       }}
       rotation={() => 'It gets a new key for what is encrypted from now on. What was encrypted before stays readable.'}
       deletion={{
-        hindrance: async (ring, signal) => (lacks === undefined ? whoUses(api, ring.name, signal) : undefined),
+        hindrance: async (ring, signal) => {
+          const text = lacks === undefined && hindranceText(await ringUsers(api, ring.name, signal));
+          return text ? `${ring.name} cannot be deleted: ${text}` : undefined;
+        },
         remove: (ring) => api.deleteKeyring({ name: ring.name }),
         restore: (id) => api.restoreKeyring({ id }),
         loss: 'After that, nobody can encrypt with it or decrypt what it encrypted.',
@@ -96,23 +99,6 @@ export function KeyringPage({ api, session: { may }, navigate, params }: PagePro
       )}
     />
   );
-}
-
-const mostNamed = 3;
-const mostLooked = 1000;
-
-/** Why a keyring cannot be deleted: the active keys whose flags name it. The service decides about the rest. */
-async function whoUses(api: Client, name: string, signal: AbortSignal): Promise<string | undefined> {
-  const { data, pagination } = await api.searchKeyringApiKeys({ keyringname: name, limit: mostLooked }, { signal });
-  const keys = data.filter((key) => stateOf(key, Date.now()) === 'active');
-  if (keys.length === 0) return undefined;
-  const names = keys.slice(0, mostNamed).map((key) => (key.name === '' ? key.keyid : key.name));
-  const more = keys.length - names.length;
-  const isOne = keys.length === 1;
-  const count = `${pagination.hasMore ? 'at least ' : ''}${countedText(keys.length, 'active API key')}`;
-  const named = `${names.join(', ')}${more > 0 ? ` and ${countText(more)} more` : ''}`;
-  const advice = `Disable ${isOne ? 'it' : 'them'} first, or revoke ${isOne ? 'its' : 'their'} flags that name it.`;
-  return `${name} cannot be deleted: ${count} ${isOne ? 'names' : 'name'} it (${named}). ${advice}`;
 }
 
 interface KeyringUsersProps {
