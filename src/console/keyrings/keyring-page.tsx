@@ -10,6 +10,7 @@ import { Button, ButtonLink, useLack } from '../parts/button.tsx';
 import { useAnswer, useBegunList, useState } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
 import { Copyable, Fingerprint } from '../parts/values.tsx';
+import { Words } from '../parts/words.tsx';
 import { keyringSnippets } from '../snippets/snippet-texts.ts';
 import { Snippets } from '../snippets/snippets.tsx';
 import { kemText } from '../text.ts';
@@ -129,7 +130,7 @@ function List({ api, name, begun }: KeyringUsersProps) {
     {
       title: 'Account',
       cell: ({ references: { accountId } }) => (
-        <a href={hrefTo('account', { id: accountId })}>{uids.get(accountId) ?? <code data-any>{accountId}</code>}</a>
+        <a href={hrefTo('account', { id: accountId })}>{uids.has(accountId) ? <Words text={uids.get(accountId) ?? ''} /> : <code data-any>{accountId}</code>}</a>
       ),
     },
     {
@@ -138,7 +139,7 @@ function List({ api, name, begun }: KeyringUsersProps) {
         const names = ringFlags(flags, name);
         return (
           <>
-            {namesRing(names, name) ? '' : <span data-tag>wildcard</span>} {names.join(', ')}
+            {namesRing(names, name) ? '' : <span data-tag>wildcard</span>} <Words text={names.join(', ')} />
           </>
         );
       },

@@ -12,6 +12,7 @@ import { PageHeader } from '../parts/page.tsx';
 import { type List, type LoadPage, useAction, useWholeList } from '../parts/state.ts';
 import type { Column } from '../parts/table.tsx';
 import { Ago, Day, RingTags } from '../parts/values.tsx';
+import { Words } from '../parts/words.tsx';
 import { countedText, ringTraits } from '../text.ts';
 import { deletion, type Row, restoration, rotation } from './ring-bulk.tsx';
 import { nounOf, ringKinds } from './ring-page.tsx';
@@ -89,7 +90,7 @@ function nameCell({ name, displayName, deletedAt, source }: Row): Child {
   if (deletedAt !== undefined) return <span title={displayName}>{displayName}</span>;
   return (
     <a href={hrefTo(source.kind.page, { name })} title={displayName}>
-      {displayName}
+      <Words text={displayName} />
     </a>
   );
 }
