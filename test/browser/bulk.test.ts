@@ -40,7 +40,9 @@ test('keyrings that API keys name are left out of a deletion, before it is confi
   assert.deepEqual(await dialog.locator('[data-names] li').allTextContents(), ['Backups']);
   await dialog.getByText('1 keyring left out:').waitFor();
   await dialog
-    .getByText(/^Payroll: 5 active API keys name it \(payslips-1, payslips-2, payslips-3 and 2 more\)\. Disable them first/)
+    .getByText(
+      /^Payroll: 5 active API keys name it \(payslips-1, payslips-2, payslips-3 and 2 more\)\. Disable them first/,
+    )
     .waitFor();
   await dialog.getByText(/^\d active API keys may use it, and so may users with the flags\.$/).waitFor();
   await looksRight(page, 'bulk-keyrings-left-out');
@@ -106,7 +108,9 @@ test('one thing is spoken of as one, in every dialog', async () => {
       await page.waitForFunction(() => document.querySelector('dialog [data-loading]') === null);
       const texts = await dialog.locator('p').allTextContents();
       // Programs and API keys that go with it are several.
-      const plural = texts.filter((text) => /\b(They|these|those)\b/.test(text) || /\b(restore|stops) them\b/.test(text));
+      const plural = texts.filter(
+        (text) => /\b(They|these|those)\b/.test(text) || /\b(restore|stops) them\b/.test(text),
+      );
       assert.deepEqual(plural, [], `${list}: ${await button.textContent()}`);
       await dialog.getByRole('button', { name: 'Cancel' }).click();
       asked++;

@@ -56,9 +56,15 @@ test('one long name does not give every row a second line', async () => {
     const high = await page
       .locator('tbody tr')
       .evaluateAll((rows) =>
-        rows.filter((row) => row.getBoundingClientRect().height >= 45).map((row) => row.querySelector('th')?.textContent),
+        rows
+          .filter((row) => row.getBoundingClientRect().height >= 45)
+          .map((row) => row.querySelector('th')?.textContent),
       );
-    assert.deepEqual(high.filter((name) => name !== longName), [], `${width} px`);
+    assert.deepEqual(
+      high.filter((name) => name !== longName),
+      [],
+      `${width} px`,
+    );
     assert.deepEqual(await page.locator('tbody th').evaluateAll(brokenWords), [], `${width} px`);
   }
   assert.deepEqual(troubles, []);

@@ -51,10 +51,12 @@ test('a keyring brings its configuration, its keys and the API keys that may use
     apikeys: await items('/auth/search/keyring/payroll/apikey?wildcard=true'),
   });
   assert.equal(whole.keys.data[0].usage.lastEncryptBy, encrypting.keyid);
-  assert.deepEqual(
-    whole.apikeys.data.map(({ keyid }: { keyid: string }) => keyid).slice(1),
-    [encrypting.keyid, any.keyid, reader.keyid, auditor.keyid],
-  );
+  assert.deepEqual(whole.apikeys.data.map(({ keyid }: { keyid: string }) => keyid).slice(1), [
+    encrypting.keyid,
+    any.keyid,
+    reader.keyid,
+    auditor.keyid,
+  ]);
   assert.deepEqual(await look(`/ks/keyrings/${plain.ring.id}?id=true&apikeys=true&config=true&keys=true`), whole);
 });
 

@@ -15,8 +15,8 @@ import {
   type FilterFields,
   type Following,
   mostRows,
-  pollEvery,
   type Names,
+  pollEvery,
   shownFilters,
   useTail,
 } from './records.ts';

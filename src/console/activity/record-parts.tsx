@@ -4,8 +4,8 @@ import { provedIn, type ResourceRef } from '../../model/activity-details.ts';
 import { hrefTo } from '../navigation.ts';
 import { shortId } from '../text.ts';
 import { isAboutKey } from './key-actions.ts';
-import { typeNames } from './type-names.ts';
 import { type ActivityRecord, isSubjectKind, type Names } from './records.ts';
+import { typeNames } from './type-names.ts';
 import { outcomeOf } from './words.ts';
 
 /** Whether the request was allowed, and whether it succeeded. */

@@ -47,7 +47,13 @@ export function keyIn(values: FormValues) {
 export function KeyName({ apiKey: { keyid, name } }: { readonly apiKey: Pick<SafeApiKey, 'keyid' | 'name'> }) {
   return (
     <a href={hrefTo('apikey', { id: keyid })} title={name === '' ? keyid : `${name} (${keyid})`}>
-      {name === '' ? <code data-any>{keyid}</code> : <bdi><Words text={name} /></bdi>}
+      {name === '' ? (
+        <code data-any>{keyid}</code>
+      ) : (
+        <bdi>
+          <Words text={name} />
+        </bdi>
+      )}
     </a>
   );
 }

@@ -130,7 +130,9 @@ function List({ api, name, begun }: KeyringUsersProps) {
     {
       title: 'Account',
       cell: ({ references: { accountId } }) => (
-        <a href={hrefTo('account', { id: accountId })}>{uids.has(accountId) ? <Words text={uids.get(accountId) ?? ''} /> : <code data-any>{accountId}</code>}</a>
+        <a href={hrefTo('account', { id: accountId })}>
+          {uids.has(accountId) ? <Words text={uids.get(accountId) ?? ''} /> : <code data-any>{accountId}</code>}
+        </a>
       ),
     },
     {
