@@ -148,6 +148,7 @@ test('an answer without a required field, or with one more, is not as described'
       getManagedKey: ['dependents'],
       getAccount: ['apikeys'],
       getUser: ['apikeys'],
+      getApiKey: ['proofs'],
     };
     const isAsked = (name: string): boolean => along[id]?.includes(name) === true;
     const isWork = ['signWithKey', 'verifyWithKey', 'macWithKey'].includes(id);

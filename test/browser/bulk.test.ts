@@ -1,5 +1,5 @@
-// What is done to several things of a list at once: it is looked up first what it means and what is left out, one thing
-// is spoken of as one, and what was done can be taken back even if not all was.
+// Actions on several things of a list at once: it is looked up first what they mean and what is left out, one thing is
+// spoken of as one, and what was done can be taken back even if not all was.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';

@@ -29,7 +29,7 @@ async function idOf(username: string): Promise<string> {
   return (await call('GET', `/auth/users/${username}`)).body.id;
 }
 
-/** What the pages about one thing have in their address. */
+/** Parameters in the addresses of the pages about one thing. */
 const parameters: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   keyring: { name: 'payroll' },
   managedKey: { name: 'held' },
@@ -88,7 +88,7 @@ test('a visit to a page writes at most one record', async () => {
     await settled();
     const after = await recordsOf('ada');
     const written = after.slice(0, after.length - before);
-    // What was done to a thing and what was done with it are two searches of the log.
+    // Two searches of the log: for what was done to the thing, and for what was done with it.
     if (written.length > (name === 'activityAbout' ? 2 : 1)) tooMany.push(`${name}: ${written.join(', ')}`);
   }
   assert.deepEqual(tooMany, []);

@@ -1,4 +1,4 @@
-// What comes along with one thing, if it is asked for: the same as from the list of its own, as far as the caller's
+// Things that come along with another, if they are asked for: the same as from their own list, as far as the caller's
 // flags go, and in one record.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -1,5 +1,5 @@
-// What else a record names, after the thing that something was done to. Parts of that thing are not told: a keyring is
-// made with its first key, and is still one thing.
+// Further things that a record names, after the one that something was done to. Parts of that thing are not told: a
+// keyring is made with its first key, and is still one thing.
 import type { ActivityDetails } from '../../model/activity-details.ts';
 import { countedText, countText } from '../text.ts';
 import { typeNames } from './type-names.ts';

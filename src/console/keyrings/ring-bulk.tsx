@@ -1,5 +1,5 @@
-// What is done to several rings at once: rotation, deletion and restoration. Before it is confirmed, it is looked up who
-// uses them, and rings that cannot be deleted are left out.
+// Actions on several rings at once: rotation, deletion and restoration. Before one is confirmed, it is looked up who
+// uses the rings, and those that cannot be deleted are left out.
 import type { Child } from 'hono/jsx/dom';
 import type { BulkAction } from '../parts/bulk.tsx';
 import { Failed, Loading } from '../parts/messages.tsx';
@@ -16,7 +16,7 @@ function isManaged({ source }: Row): boolean {
   return source.kind === ringKinds.managedKey;
 }
 
-/** Who may use each of the rings, by id; those of which that is not known are missing. */
+/** API keys that may use the rings, by the ring's id; those of which that is not known are missing. */
 async function usersOfAll(rows: readonly Row[], signal: AbortSignal): Promise<ReadonlyMap<string, RingUsers>> {
   const found = new Map<string, RingUsers>();
   for (const { id, name, source } of rows) {

@@ -27,7 +27,7 @@ export async function ringUsers(api: Client, name: string, signal: AbortSignal):
   return { naming, active, hasMore: pagination.hasMore };
 }
 
-/** Why the keyring cannot be deleted, and what to do about it; undefined if it can. The service decides about the rest. */
+/** Why the keyring cannot be deleted, and what to do about it; undefined if no key prevents it. */
 export function hindranceText(users: RingUsers | undefined): string | undefined {
   if (users === undefined || users.naming.length === 0) return undefined;
   const { naming, hasMore } = users;

@@ -30,7 +30,7 @@ export interface BulkAction<T> {
   readonly done: (count: string) => string;
 }
 
-/** What was looked up about the items: it adds to what is known of them. */
+/** Facts that were looked up about the items: they add to what is known of them. */
 type Looked<T> = Partial<Pick<BulkAction<T>, 'hindrance' | 'about'>>;
 
 interface BulkBarProps<T> {
@@ -104,8 +104,8 @@ function BulkDialog<T>(props: BulkDialogProps<T>) {
   };
 
   /**
-   * What was done can be taken back, even if it was not done for all. The list is fetched again only now: without the
-   * selected rows, this dialog would go too.
+   * Those that are done can be taken back, even if it was not done for all. The list is fetched again only now: without
+   * the selected rows, this dialog would go too.
    */
   const finishWith = (done: readonly T[]): void => {
     finish();

@@ -1,4 +1,4 @@
-// Words is a name that is broken where people would break it: after a dot, slash or hyphen, and inside a part only if that
+// Words is a name that is broken as people would break it: after a dot, slash or hyphen, and inside a part only if that
 // is longer than any line should be. Tables are thus never so narrow that they break a word.
 export function Words({ text }: { readonly text: string }) {
   return (
@@ -18,6 +18,6 @@ export function Words({ text }: { readonly text: string }) {
 const longestWhole = 24;
 
 /** Each with the separator at its end. */
-export function partsOf(text: string): readonly string[] {
+function partsOf(text: string): readonly string[] {
   return text.match(/[^\s./_:@-]*[\s./_:@-]+|[^\s./_:@-]+$/gu) ?? [text];
 }
