@@ -4,7 +4,7 @@ import { longestUid } from '../model/names.ts';
 import { safeApiKey } from './apikeys.ts';
 import { endpoint, missing } from './endpoint.ts';
 import { sample } from './example-values.ts';
-import { pageOf, pageQuery } from './page.ts';
+import { beginningOf, mostAlong, pageOf, pageQuery } from './page.ts';
 import { freeForm, idOf, pathText, requiredText, text, timestamp, trueParam } from './values.ts';
 
 const tag = 'Accounts';
@@ -69,8 +69,12 @@ export const accountEndpoints = [
     summary: 'Read an Account',
     access: { kind: 'flag', action: 'account.read' },
     params: z.object({ id: pathText }),
-    query: byUid,
-    answer: account,
+    query: byUid.extend({ apikeys: trueParam.exactOptional().meta({ description: '`true`: with its API keys' }) }),
+    answer: account.extend({
+      apikeys: beginningOf(safeApiKey)
+        .exactOptional()
+        .meta({ description: `with \`apikeys=true\` and the flag \`apikey.read\`: at most ${mostAlong}` }),
+    }),
     errors: unknown,
   }),
   endpoint('updateAccount', {

@@ -2,9 +2,10 @@
 import { z } from 'zod';
 import { isJsonObject } from '../model/json.ts';
 import { mostRewrapped } from '../model/kems.ts';
+import { safeApiKey } from './apikeys.ts';
 import { endpoint, missing } from './endpoint.ts';
 import { sample } from './example-values.ts';
-import { pageOf, pageQuery } from './page.ts';
+import { beginningOf, mostAlong, pageOf, pageQuery } from './page.ts';
 import { deletedRing, newRingName, restoringRing, ringAge, ringListQuery, whenDeleted } from './ring-life.ts';
 import {
   algorithm,
@@ -191,6 +192,12 @@ const createKeyringAnswer = z.object({
 
 const ringAnswer = z.object({ ring: keyring });
 
+const along = {
+  config: trueParam.exactOptional().meta({ description: '`true`: with its configuration' }),
+  keys: trueParam.exactOptional().meta({ description: '`true`: with its keys, and what each was asked for' }),
+  apikeys: trueParam.exactOptional().meta({ description: '`true`: with the API keys that may use it' }),
+};
+
 export const rotateBody = z.object({ ringname, algo: algorithm.exactOptional() });
 const rotateAnswer = z.object({ key });
 
@@ -327,8 +334,16 @@ export const keyringEndpoints = [
     summary: 'Read a KeyRing',
     access: { kind: 'flag', action: 'keyring.read', ring: { from: 'path', param: 'ringname', byId: true } },
     params: z.object({ ringname: pathText }),
-    query: byId,
-    answer: ringAnswer,
+    query: byId.extend(along),
+    answer: ringAnswer.extend({
+      config: keyringConfig.exactOptional().meta({ description: 'with `config=true`' }),
+      keys: beginningOf(keyListItem)
+        .exactOptional()
+        .meta({ description: `with \`keys=true\`: its keys, at most ${mostAlong}` }),
+      apikeys: beginningOf(safeApiKey)
+        .exactOptional()
+        .meta({ description: `with \`apikeys=true\` and the flag \`apikey.read\`: at most ${mostAlong}` }),
+    }),
     errors: unknownRing,
   }),
   endpoint('deleteKeyring', {

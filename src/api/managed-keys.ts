@@ -196,6 +196,7 @@ const dependent = z
   })
   .meta({ id: 'ManagedKeyDependent', description: 'one way in which a caller uses a managed key' });
 export type Dependent = z.output<typeof dependent>;
+const dependents = z.array(dependent).meta({ description: 'the most recent first, at most 2,000' });
 
 const wrapping = z.enum(['oaep', 'oaep-kwp']);
 const exported = {
@@ -248,7 +249,8 @@ export const managedKeyEndpoints = [
   endpoint('getManagedKey', {
     summary: 'Read a managed key and its versions',
     ...ofKey('key.read'),
-    answer: keyAnswer,
+    query: z.object({ dependents: trueParam.exactOptional().meta({ description: '`true`: with who used it' }) }),
+    answer: keyAnswer.extend({ dependents: dependents.exactOptional() }),
   }),
   endpoint('deleteManagedKey', {
     summary: 'Delete a managed key; for 7 to 30 days it can be restored',
@@ -344,9 +346,7 @@ export const managedKeyEndpoints = [
         .exactOptional()
         .meta({ description: 'only uses since then, in epoch milliseconds', examples: ['1767225600000'] }),
     }),
-    answer: z.object({
-      dependents: z.array(dependent).meta({ description: 'the most recent first, at most 2,000' }),
-    }),
+    answer: z.object({ dependents }),
   }),
   endpoint('importManagedKey', {
     summary: 'Import a key, wrapped to the wrapping key: as a new managed key, or as the next version of one',

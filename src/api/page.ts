@@ -48,6 +48,17 @@ export const pageInfo = z
   .meta({ id: 'PageInfo', description: 'where in a list a page stands' });
 export type PageInfo = z.output<typeof pageInfo>;
 
+/** Items of a list that come along with something else, at most. */
+export const mostAlong = 200;
+
+/** The beginning of a list that comes along with something else; its own endpoint has the rest. */
+export function beginningOf<T extends z.ZodType>(item: T) {
+  return z.object({
+    data: z.array(item).meta({ description: 'the oldest of them' }),
+    hasMore: z.boolean().meta({ description: 'there are more, which their own list has', examples: [false] }),
+  });
+}
+
 /** One page of `item`s. */
 export function pageOf<T extends z.ZodType>(item: T) {
   return z.object({ data: z.array(item).meta({ description: 'the items of this page' }), pagination: pageInfo });

@@ -10,7 +10,7 @@ export type Path = readonly [method: Method, path: string, ...query: readonly st
 export const clientPaths = {
   createKeyring: ['POST', '/ks/keyrings'],
   listKeyrings: ['GET', '/ks/keyrings', 'deleted', 'cursor', 'limit'],
-  getKeyring: ['GET', '/ks/keyrings/{ringname}', 'id'],
+  getKeyring: ['GET', '/ks/keyrings/{ringname}', 'id', 'config', 'keys', 'apikeys'],
   deleteKeyring: ['DELETE', '/ks/keyrings/{name}'],
   restoreKeyring: ['POST', '/ks/keyrings/{id}/restore'],
   listKeys: ['GET', '/ks/keyrings/{ringname}/keys', 'id', 'usage', 'wrapped', 'cursor', 'limit'],
@@ -49,7 +49,7 @@ export const clientPaths = {
   restoreSecretVersions: ['POST', '/secrets/{path}/undelete'],
   destroySecretVersions: ['POST', '/secrets/{path}/destroy'],
 
-  getManagedKey: ['GET', '/managed-keys/{key}'],
+  getManagedKey: ['GET', '/managed-keys/{key}', 'dependents'],
   deleteManagedKey: ['DELETE', '/managed-keys/{key}'],
   restoreManagedKey: ['POST', '/managed-keys/{id}/restore'],
   rotateManagedKey: ['POST', '/managed-keys/{key}/rotate'],
@@ -108,14 +108,14 @@ export const clientPaths = {
 
   listUsers: ['GET', '/auth/users', 'cursor', 'limit'],
   createUser: ['POST', '/auth/users'],
-  getUser: ['GET', '/auth/users/{username}', 'email'],
+  getUser: ['GET', '/auth/users/{username}', 'email', 'apikeys'],
   updateUser: ['PATCH', '/auth/users/{username}'],
   deleteUser: ['DELETE', '/auth/users/{username}', 'id'],
   inviteUser: ['POST', '/auth/user/invite'],
 
   createAccount: ['POST', '/auth/accounts'],
   listAccounts: ['GET', '/auth/accounts', 'cursor', 'limit'],
-  getAccount: ['GET', '/auth/accounts/{id}', 'uid'],
+  getAccount: ['GET', '/auth/accounts/{id}', 'uid', 'apikeys'],
   updateAccount: ['PATCH', '/auth/accounts/{id}'],
   deleteAccount: ['DELETE', '/auth/accounts/{id}', 'uid'],
   listAccountApiKeys: ['GET', '/auth/accounts/{accountId}/apikeys', 'uid', 'cursor', 'limit'],

@@ -1,8 +1,9 @@
 // Users on the wire: their schema, and the endpoints that make, invite, read, change and delete them.
 import { z } from 'zod';
+import { safeApiKey } from './apikeys.ts';
 import { endpoint, messageBody, missing } from './endpoint.ts';
 import { sample } from './example-values.ts';
-import { pageOf, pageQuery } from './page.ts';
+import { beginningOf, mostAlong, pageOf, pageQuery } from './page.ts';
 import { flags, freeForm, idOf, pastTime, pathText, requiredText, shownFlags, text, trueParam } from './values.ts';
 
 const tag = 'Users';
@@ -118,8 +119,13 @@ export const userEndpoints = [
     params,
     query: z.object({
       email: trueParam.exactOptional().meta({ description: '`true`: the path value is an e-mail address' }),
+      apikeys: trueParam.exactOptional().meta({ description: '`true`: with the API keys that the user owns' }),
     }),
-    answer: user,
+    answer: user.extend({
+      apikeys: beginningOf(safeApiKey)
+        .exactOptional()
+        .meta({ description: `with \`apikeys=true\` and the flag \`apikey.read\`: at most ${mostAlong}` }),
+    }),
     errors: unknown,
   }),
   endpoint('updateUser', {

@@ -16,6 +16,11 @@ export const things: Readonly<Record<string, string>> = {
     updatedAt:time props:object kem:word publicKey:base64 offlineDecrypt?:boolean deletedAt?:time
     restorableUntil?:time`,
   PageInfo: 'limit:count count:count hasMore:boolean nextCursor?:base64url',
+  KeyRingConfigKey: 'props:object',
+  KeyRingConfigAlgosAes256: 'maxEncryptCount:count',
+  KeyRingConfigAlgos: 'aes256:KeyRingConfigAlgosAes256',
+  KeyRingConfig:
+    'props:object key:KeyRingConfigKey algos:KeyRingConfigAlgos rotateAfter:count|null offlineDecrypt:boolean',
   KeyUsageDays: 'day:day encrypts:count decrypts:count',
   KeyUsage: `
     since:count|null lastEncryptAt:count|null lastEncryptBy:caller|null lastDecryptAt:count|null
@@ -24,11 +29,13 @@ export const things: Readonly<Record<string, string>> = {
   KeyListItem: `
     id:key_ type:word kem:word publicKey:base64 props:object createdAt:time usage?:KeyUsage
     keyData?:EncryptedKeyData earlier?:EarlierWrapping[]`,
-  KeyRingConfigKey: 'props:object',
-  KeyRingConfigAlgosAes256: 'maxEncryptCount:count',
-  KeyRingConfigAlgos: 'aes256:KeyRingConfigAlgosAes256',
-  KeyRingConfig:
-    'props:object key:KeyRingConfigKey algos:KeyRingConfigAlgos rotateAfter:count|null offlineDecrypt:boolean',
+  GetKeyringKeys: 'data:KeyListItem[] hasMore:boolean',
+  SafeApiKeyReferences: 'accountId:acct_',
+  SafeApiKey: `
+    keyid:apik_ name:text active:boolean expiresAt:count|null allowedAddresses:text[]
+    references:SafeApiKeyReferences flags:object props:object createdAt:time createdBy:caller|null
+    lastUsedAt:count|null updatedAt:time`,
+  GetKeyringApikeys: 'data:SafeApiKey[] hasMore:boolean',
   HandedKey: 'id:key_ type:word kem:word props:object keyData?:EncryptedKeyData',
   Asset: 'id:asset_ createdAt:time data:object parents:asset_[]',
   SignedAsset: 'valid:boolean id:asset_ message:text data:object',
@@ -70,11 +77,6 @@ export const things: Readonly<Record<string, string>> = {
   BeginPasskeyAuthenticatorSelection: 'residentKey:word userVerification:word',
   WorkloadLoginCertificate: 'name:text commonName:text serialNumber:text subjectKeyId:text authorityKeyId:text',
   Account: 'id:acct_ uid:text notes:text props:object createdAt:time updatedAt:time',
-  SafeApiKeyReferences: 'accountId:acct_',
-  SafeApiKey: `
-    keyid:apik_ name:text active:boolean expiresAt:count|null allowedAddresses:text[]
-    references:SafeApiKeyReferences flags:object props:object createdAt:time createdBy:caller|null
-    lastUsedAt:count|null updatedAt:time`,
   Proof: `
     id:text kind:word name:text active:boolean createdAt:time createdBy:caller|null lastUsedAt:count|null
     accessKeyId?:text fingerprint?:text san?:text notAfter?:time issuer?:text subject?:text jwksUrl?:text
@@ -120,7 +122,7 @@ export const things: Readonly<Record<string, string>> = {
 export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
   createKeyring: 'ring:KeyRing key:Key privateKey?:base64',
   listKeyrings: 'data:ListedKeyRing[] pagination:PageInfo',
-  getKeyring: 'ring:KeyRing',
+  getKeyring: 'ring:KeyRing config?:KeyRingConfig keys?:GetKeyringKeys apikeys?:GetKeyringApikeys',
   deleteKeyring: 'name:ring id:ring_',
   restoreKeyring: 'ring:KeyRing',
   listKeys: 'data:KeyListItem[] pagination:PageInfo',
@@ -154,7 +156,7 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
   deleteSecretVersions: 'versions:count[]',
   restoreSecretVersions: 'versions:count[]',
   destroySecretVersions: 'versions:count[]',
-  getManagedKey: 'key:ManagedKey',
+  getManagedKey: 'key:ManagedKey dependents?:ManagedKeyDependent[]',
   deleteManagedKey: 'name:ring id:managedKey restorableUntil:time',
   restoreManagedKey: 'key:ManagedKey',
   rotateManagedKey: 'key:ManagedKey',
@@ -225,7 +227,7 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
   createUser: 'user:User password:text',
   getUser: `
     id:user_ username:line firstName:text lastName:text displayName:text keys:apik_[] email:line flags:object
-    props:object state:word lastLoginAt:count|null`,
+    props:object state:word lastLoginAt:count|null apikeys?:GetKeyringApikeys`,
   updateUser: `
     id:user_ username:line firstName:text lastName:text displayName:text keys:apik_[] email:line flags:object
     props:object state:word lastLoginAt:count|null`,
@@ -233,7 +235,7 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
   inviteUser: 'loginUrl:uri',
   createAccount: 'id:acct_ uid:text notes:text props:object createdAt:time updatedAt:time',
   listAccounts: 'data:Account[] pagination:PageInfo',
-  getAccount: 'id:acct_ uid:text notes:text props:object createdAt:time updatedAt:time',
+  getAccount: 'id:acct_ uid:text notes:text props:object createdAt:time updatedAt:time apikeys?:GetKeyringApikeys',
   updateAccount: 'id:acct_ uid:text notes:text props:object createdAt:time updatedAt:time',
   deleteAccount: 'id:acct_ uid:text notes:text props:object createdAt:time updatedAt:time',
   listAccountApiKeys: 'data:SafeApiKey[] pagination:PageInfo',

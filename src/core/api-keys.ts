@@ -25,7 +25,7 @@ import { letsIn } from './credential.ts';
 import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
 import { listProofs, proofThings } from './proofs/proof-answers.ts';
 import { type RingRef, refuseOtherKind, unknownRing } from './rings.ts';
-import { findUser, userThing } from './users.ts';
+import { findUser, type UserRef, userThing } from './users.ts';
 
 interface CreateApiKeyInput {
   readonly account: AccountRef;
@@ -347,6 +347,27 @@ export async function listAccountApiKeys(
   const looks = looksAt(store);
   const { id } = await looks.look((tables) => findAccount(tables, input.account));
   return readInParts(looks, input.page, ({ apiKeys }, part) => apiKeys.listByAccount(id, part, safeApiKey));
+}
+
+/** Keys read at a time: a few milliseconds. */
+const partOfNamed = 50;
+
+/** Those that the user owns, in the order of their ids, at most `most`. */
+export async function listUserApiKeys(
+  { store }: Reader,
+  { user, most }: { readonly user: UserRef; readonly most: number },
+): Promise<{ data: SafeApiKey[]; hasMore: boolean }> {
+  const looks = looksAt(store);
+  const { keys } = await looks.look((tables) => findUser(tables, user));
+  const data: SafeApiKey[] = [];
+  for (let at = 0; at < Math.min(keys.length, most); at += partOfNamed) {
+    const ids = keys.slice(at, Math.min(at + partOfNamed, most));
+    // One that was deleted meanwhile is left out.
+    const found = await looks.look(({ apiKeys }) => ids.map((id) => apiKeys.byId(id)));
+    data.push(...found.filter((key) => key !== undefined).map(safeApiKey));
+  }
+  await looks.durable();
+  return { data, hasMore: keys.length > most };
 }
 
 interface ReportedActivity {

@@ -163,8 +163,8 @@ export function rotateAsymKeyring(
   return { key: asymKey(rotate(ctx, ring)) };
 }
 
-export function getConfig({ tx }: Context, input: { readonly ringname: string }): { config: KeyRingConfig } {
-  return { config: configOf(findRing(tx, 'ks', { name: input.ringname })) };
+export function getConfig({ tx }: Context, input: { readonly ring: RingRef }): { config: KeyRingConfig } {
+  return { config: configOf(findRing(tx, 'ks', input.ring)) };
 }
 
 /**

@@ -8,7 +8,7 @@ import type { encryptionEndpoints } from '../api/encryption.ts';
 import type { EndpointId } from '../api/endpoints.ts';
 import type { keyringEndpoints } from '../api/keyrings.ts';
 import type { tangEndpoints } from '../api/tang.ts';
-import { createAccount, deleteAccount, getAccount, listAccounts, updateAccount } from '../core/accounts.ts';
+import { createAccount, deleteAccount, listAccounts, updateAccount } from '../core/accounts.ts';
 import {
   createApiKey,
   deleteApiKey,
@@ -32,7 +32,6 @@ import {
   getAsymKey,
   getConfig,
   getKey,
-  getKeyring,
   listKeyrings,
   listKeys,
   putConfig,
@@ -40,11 +39,11 @@ import {
   rotateAsymKeyring,
   rotateKeyring,
 } from '../core/keyrings.ts';
-import type { RingRef } from '../core/rings.ts';
 import { deleteTangPair, listTangPairs, rotateTangPair } from '../core/tang.ts';
 import { rewrapKeys } from '../core/wrappings.ts';
 import { beside, listed, type RoutesOf, readerOf } from './route.ts';
 import { activityRoutes } from './routes/activity.ts';
+import { accountRef, alongRoutes, ringRef } from './routes/along.ts';
 import { managedKeyRoutes } from './routes/managed-keys.ts';
 import { oidcRoutes } from './routes/oidc.ts';
 import { loginRoutes, userRoutes } from './routes/people.ts';
@@ -56,7 +55,7 @@ import { systemRoutes } from './routes/system.ts';
 const keyringRoutes: RoutesOf<(typeof keyringEndpoints)[number]['id']> = {
   createKeyring: (ctx, { body }) => createKeyring(ctx, body),
   listKeyrings: listed((reader, { query, page }) => listKeyrings(reader, { deleted: query.deleted === 'true', page })),
-  getKeyring: (ctx, { params, query }) => getKeyring(ctx, { ring: ringRef(params.ringname, query.id) }),
+  getKeyring: alongRoutes.getKeyring,
   deleteKeyring: { slices: (ctx, { params }) => deleteKeyring(ctx, params) },
   restoreKeyring: (ctx, { params }) => restoreKeyring(ctx, params),
   listKeys: listed((reader, { params, query, page }) =>
@@ -70,7 +69,7 @@ const keyringRoutes: RoutesOf<(typeof keyringEndpoints)[number]['id']> = {
   getKey: (ctx, { params, query }) => getKey(ctx, { ring: ringRef(params.ringname, query.id), keyId: params.keyId }),
   rotateKeyring: (ctx, { body }) => rotateKeyring(ctx, body),
   rewrapKeys: (ctx, { body }) => rewrapKeys(ctx, body),
-  getConfig: (ctx, { query }) => getConfig(ctx, query),
+  getConfig: (ctx, { query }) => getConfig(ctx, { ring: { name: query.ringname } }),
   putConfig: (ctx, { body }) => putConfig(ctx, body),
 };
 
@@ -105,7 +104,7 @@ const assetRoutes: RoutesOf<(typeof assetEndpoints)[number]['id']> = {
 const accountRoutes: RoutesOf<(typeof accountEndpoints)[number]['id']> = {
   createAccount: (ctx, { body }) => createAccount(ctx, body),
   listAccounts: listed((reader, { page }) => listAccounts(reader, { page })),
-  getAccount: (ctx, { params, query }) => getAccount(ctx, { account: accountRef(params.id, query.uid) }),
+  getAccount: alongRoutes.getAccount,
   updateAccount: (ctx, { params, body }) => updateAccount(ctx, { account: params, ...body }),
   deleteAccount: {
     slices: (ctx, { params, query }) => deleteAccount(ctx, { account: accountRef(params.id, query.uid) }),
@@ -161,12 +160,3 @@ export const routes: RoutesOf<EndpointId> = {
   ...oidcRoutes,
   ...systemRoutes,
 };
-
-/** The ring named by a path value: by name, or by id if the query says so. */
-function ringRef(value: string, byId: string | undefined): RingRef {
-  return byId === 'true' ? { id: value } : { name: value };
-}
-
-function accountRef(value: string, byUid: string | undefined): { id: string } | { uid: string } {
-  return byUid === 'true' ? { uid: value } : { id: value };
-}

@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import type { Client } from '../../src/client/client.ts';
 import { csv, jsonLines } from '../../src/console/activity/export.ts';
 import { keyDetailsOf, keyWordsOf } from '../../src/console/activity/key-words.ts';
+import { moreText } from '../../src/console/activity/more-things.ts';
 import {
   type ActivityRecord,
   activityFields,
@@ -23,6 +24,7 @@ import {
 } from '../../src/console/activity/records.ts';
 import { detailTexts, outcomeOf, statusText, wordsOf, wordsOfRecord } from '../../src/console/activity/words.ts';
 import { ownActions } from '../../src/model/actions.ts';
+import type { ResourceRef } from '../../src/model/activity-details.ts';
 
 function record(number: number): ActivityRecord {
   const id = `act_${String(number).padStart(8, '0')}`;
@@ -379,4 +381,23 @@ test('reads are left out until they are asked for, and where an action is search
   assert.deepEqual(shownFilters({}, 'user_1', { ...hidden, showsReads: true }), { exclude });
   assert.deepEqual(shownFilters({ action: 'keyring.list' }, 'user_1', hidden), { action: 'keyring.list', exclude });
   assert.deepEqual(shownFilters({}, 'user_1', { ...hidden, showsOwn: true }), {});
+});
+
+test('a record’s sentence tells of other things, and not of parts of the same thing', () => {
+  const thing = (type: string) => ({ type, id: `${type}_1`, name: 'a' }) as ResourceRef;
+  const told = (object: string | undefined, objects: readonly string[], objectCount?: number) =>
+    moreText({
+      ...(object !== undefined && { object: thing(object) }),
+      objects: objects.map(thing),
+      ...(objectCount !== undefined && { objectCount }),
+    });
+  for (const ring of ['keyring', 'asym-keyring', 'managed-key']) assert.equal(told(ring, ['key']), '', ring);
+  assert.equal(told('managed-key', ['key', 'key'], 40), '');
+  assert.equal(told('managed-key', ['managed-key']), ' and 1 more');
+  assert.equal(told('apikey', ['user', 'user']), '');
+  assert.equal(told('account', ['apikey']), ' with 1 API key');
+  assert.equal(told('user', ['apikey', 'apikey'], 1200), ' with 1,200 API keys');
+  assert.equal(told(undefined, ['session', 'session', 'session']), ' and 2 more');
+  assert.equal(told(undefined, ['session']), '');
+  assert.equal(told('user', []), '');
 });

@@ -190,7 +190,7 @@ test('the configuration answers whole and changes by what it names', async () =>
     rotateAfter: null,
     offlineDecrypt: false,
   };
-  assert.deepEqual(await tenant.call(getConfig, { ringname: 'a' }), { config });
+  assert.deepEqual(await tenant.call(getConfig, { ring: { name: 'a' } }), { config });
   const put = (change: object) => tenant.call(putConfig, { ringname: 'A', config: change });
   assert.deepEqual(await put({}), { config });
   assert.deepEqual((await put({ props: { y: {} } })).config, { ...config, props: { y: {} } });
@@ -205,7 +205,7 @@ test('the configuration answers whole and changes by what it names', async () =>
     await refusal('invalid', put({ algos: { aes256: { maxEncryptCount } } }));
   }
   await refusal('not-found', tenant.call(putConfig, { ringname: 'b', config: {} }));
-  await refusal('not-found', tenant.call(getConfig, { ringname: 'b' }));
+  await refusal('not-found', tenant.call(getConfig, { ring: { name: 'b' } }));
 });
 
 test('props keep keys with names that objects have', async () => {

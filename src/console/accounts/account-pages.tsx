@@ -2,7 +2,7 @@
 // API keys, and changes or deletes it.
 import type { Account } from '../../api/accounts.ts';
 import type { SafeApiKey } from '../../api/apikeys.ts';
-import type { Client } from '../../client/client.ts';
+import type { AnswerTo, Client } from '../../client/client.ts';
 import { keyColumn } from '../apikeys/apikeys-page.tsx';
 import { Mighty } from '../apikeys/disable-key.tsx';
 import { stateOf } from '../apikeys/key-change.ts';
@@ -17,7 +17,7 @@ import { EditPanel, Form, type FormValues } from '../parts/form.tsx';
 import { Failed, Loading, toast } from '../parts/messages.tsx';
 import { objectIn } from '../parts/object-in.ts';
 import { PageHeader } from '../parts/page.tsx';
-import { useAnswer, useList, useState, useWholeList } from '../parts/state.ts';
+import { useAnswer, useBegunList, useState, useWholeList } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
 import { Ago, Copyable, Facts, Json, Time } from '../parts/values.tsx';
 import { countedText, countText } from '../text.ts';
@@ -52,6 +52,11 @@ const accountColumns: readonly Column<Account>[] = [
   },
 ];
 
+const lossOfOne =
+  'All its API keys are deleted with it, and programs that use them are refused. This cannot be undone.';
+const lossOfSeveral =
+  'All API keys of these accounts are deleted with them, and programs that use them are refused. This cannot be undone.';
+
 export function AccountsPage({ api, keeper, navigate, query }: PageProps) {
   const list = useWholeList((page, signal) => api.listAccounts(page, { signal }), keeper, 'accounts');
   return (
@@ -85,10 +90,7 @@ export function AccountsPage({ api, keeper, navigate, query }: PageProps) {
             title: (count) => `Delete ${count}?`,
             about: (accounts) => (
               <>
-                <p>
-                  All their API keys are deleted with them, and programs that use these are refused. This cannot be
-                  undone.
-                </p>
+                <p>{accounts.length === 1 ? lossOfOne : lossOfSeveral}</p>
                 <KeysThatEnd api={api} ids={accounts.map(({ id }) => id)} />
               </>
             ),
@@ -146,7 +148,7 @@ function accountIn(values: FormValues) {
 
 export function AccountPage({ api, navigate, params }: PageProps) {
   const id = params.id ?? '';
-  const answer = useAnswer((signal) => api.getAccount({ id }, { signal }));
+  const answer = useAnswer((signal) => api.getAccount({ id, apikeys: true }, { signal }));
   const [isDeleting, setDeleting] = useState(false);
   const account = answer.is === 'ready' ? answer.value : undefined;
   return (
@@ -170,8 +172,10 @@ export function AccountPage({ api, navigate, params }: PageProps) {
       />
       {answer.is === 'loading' && <Loading key="loading" />}
       {answer.is === 'failed' && <Failed key="failed" error={answer.error} onRetry={answer.reload} />}
-      {account && <About key="about" {...{ api, account }} onChanged={answer.set} />}
-      {account && <AccountKeys key="keys" api={api} account={account} />}
+      {account && (
+        <About key="about" {...{ api, account }} onChanged={(changed) => answer.set({ ...account, ...changed })} />
+      )}
+      {account && <AccountKeys key="keys" {...{ api, account }} />}
       {account && isDeleting && (
         <ConfirmByName
           key="delete"
@@ -186,7 +190,7 @@ export function AccountPage({ api, navigate, params }: PageProps) {
             navigate(hrefTo('accounts'));
           }}
         >
-          <p>All its API keys are deleted with it, and programs that use them are refused. This cannot be undone.</p>
+          <p>{lossOfOne}</p>
           <KeysThatEnd api={api} ids={[account.id]} />
         </ConfirmByName>
       )}
@@ -283,7 +287,8 @@ function About({ api, account, onChanged }: AboutProps) {
 
 interface AccountKeysProps {
   readonly api: Client;
-  readonly account: Account;
+  /** With its API keys, if the user may see them. */
+  readonly account: AnswerTo<'getAccount'>;
 }
 
 const keyColumns: readonly Column<SafeApiKey>[] = [
@@ -304,7 +309,9 @@ function AccountKeys(props: AccountKeysProps) {
 }
 
 function List({ api, account }: AccountKeysProps) {
-  const list = useList((page, signal) => api.listAccountApiKeys({ accountId: account.id, ...page }, { signal }));
+  const list = useBegunList(account.apikeys, (page, signal) =>
+    api.listAccountApiKeys({ accountId: account.id, ...page }, { signal }),
+  );
   return (
     <DataTable
       caption={`API keys of ${account.uid}`}

@@ -16,6 +16,7 @@ import {
   type Following,
   mostRows,
   type Names,
+  pollEvery,
   shownFilters,
   useTail,
 } from './records.ts';
@@ -243,6 +244,10 @@ function ActivityFollowed({ api, filters, names }: FoundProps) {
           {stateText(following)}
         </p>
       </div>
+      <p key="recorded" data-quiet>
+        As long as you follow it and see this page, it looks every {pollEvery / 1000} seconds, and each look is a record
+        of its own, <code>activity.read</code>.
+      </p>
       {following.is === 'starting' && <Loading key="loading" />}
       {following.is === 'failed' && <Failed key="failed" error={following.error} />}
       {following.isGapped && (

@@ -5,6 +5,7 @@ import { hrefTo } from '../navigation.ts';
 import { shortId } from '../text.ts';
 import { isAboutKey } from './key-actions.ts';
 import { type ActivityRecord, isSubjectKind, type Names } from './records.ts';
+import { typeNames } from './type-names.ts';
 import { outcomeOf } from './words.ts';
 
 /** Whether the request was allowed, and whether it succeeded. */
@@ -97,17 +98,6 @@ export function ThingLink({ thing, names }: { readonly thing: ResourceRef; reado
     </span>
   );
 }
-
-export const typeNames: Readonly<Partial<Record<string, string>>> = {
-  account: 'account',
-  apikey: 'API key',
-  'asym-keyring': 'asymmetric keyring',
-  'second-factor': 'second factor',
-  'tang-pair': 'Tang key pair',
-  'managed-key': 'managed key',
-  // In old records.
-  'transit-ring': 'managed key',
-};
 
 function hrefOf({ type, id, name }: Omit<ResourceRef, 'type'> & { readonly type: string }): string | undefined {
   switch (type) {

@@ -290,7 +290,8 @@ interface TailOptions {
 /** Maximum number of rows kept. */
 export const mostRows = 500;
 const mostAtATime = 200;
-const pollEvery = 2_000;
+/** Milliseconds; each look is recorded. */
+export const pollEvery = 5_000;
 const retryAfter = 10_000;
 
 /** Follows the log; starts over when the filters (compared as JSON) change. */

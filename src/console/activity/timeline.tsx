@@ -7,11 +7,12 @@ import { ListEnd } from '../parts/table.tsx';
 import { Clock } from '../parts/values.tsx';
 import { countText } from '../text.ts';
 import { csv, jsonLines } from './export.ts';
-import { isAboutKey } from './key-actions.ts';
 import { keyDetailsOf, keyWordsOf } from './key-words.ts';
+import { moreText } from './more-things.ts';
 import { isProgramLogin, proofDetailsOf, proofWordsOf } from './proof-words.ts';
-import { Actor, From, Program, ringOf, ThingLink, typeNames } from './record-parts.tsx';
+import { Actor, From, Program, ringOf, ThingLink } from './record-parts.tsx';
 import { type ActivityRecord, alikeTogether, deedOfRecord, type Names, namesWith } from './records.ts';
+import { typeNames } from './type-names.ts';
 import { detailTexts, type Outcome, outcomeOf, statusText, wordsOfRecord } from './words.ts';
 
 interface RecordsProps {
@@ -218,17 +219,13 @@ interface WhatProps extends SaidProps {
 
 function What({ record, names, none }: WhatProps): Child {
   const { action, ringname } = record;
-  const { object, objects = [], objectCount = objects.length } = deedOfRecord(record);
-  const first = object ?? objects[0];
-  // The versions of a managed key are part of it, and so are the proofs of an API key.
-  const part = isAboutKey(action) ? 'key' : object?.type === 'apikey' ? 'proof' : undefined;
-  const others = part && object ? objects.filter(({ type }) => type !== part).length : objectCount;
-  const more = others - (object ? 0 : 1);
+  const deed = deedOfRecord(record);
+  const first = deed.object ?? deed.objects?.[0];
   if (first) {
     return (
       <span>
         <ThingLink thing={first} names={names} />
-        {more > 0 && ` and ${more} more`}
+        {moreText(deed)}
       </span>
     );
   }

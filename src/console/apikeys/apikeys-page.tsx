@@ -168,7 +168,10 @@ function bulkActions(api: Client): readonly BulkAction<SafeApiKey>[] {
       about: (keys) => (
         <>
           <KeysUse keys={keys} />
-          <p>This cannot be undone. Disabling stops them just as well, and can be taken back.</p>
+          <p>
+            This cannot be undone. Disabling stops {keys.length === 1 ? 'it' : 'them'} just as well, and can be taken
+            back.
+          </p>
         </>
       ),
       action: 'Delete',

@@ -5,6 +5,7 @@ import { FieldProblems } from '../error-text.ts';
 import { hrefTo } from '../navigation.ts';
 import { Field, TextArea } from '../parts/fields.tsx';
 import type { FormValues } from '../parts/form.tsx';
+import { Words } from '../parts/words.tsx';
 import { addressesIn, endIn, endText, stateOf } from './key-change.ts';
 
 export function KeyFields({ apiKey }: { readonly apiKey?: SafeApiKey }) {
@@ -46,7 +47,13 @@ export function keyIn(values: FormValues) {
 export function KeyName({ apiKey: { keyid, name } }: { readonly apiKey: Pick<SafeApiKey, 'keyid' | 'name'> }) {
   return (
     <a href={hrefTo('apikey', { id: keyid })} title={name === '' ? keyid : `${name} (${keyid})`}>
-      {name === '' ? <code data-any>{keyid}</code> : <bdi>{name}</bdi>}
+      {name === '' ? (
+        <code data-any>{keyid}</code>
+      ) : (
+        <bdi>
+          <Words text={name} />
+        </bdi>
+      )}
     </a>
   );
 }

@@ -1,29 +1,30 @@
 // KeyringKeys lists the keys of a keyring, newest first, with their uses, which show when an old key is no longer
 // needed.
 import type { KeyListItem, KeyRing } from '../../api/keyrings.ts';
-import type { Client } from '../../client/client.ts';
+import type { AnswerTo, Client } from '../../client/client.ts';
 import { recentDays, recentUses } from '../../model/key-usage.ts';
 import { Actor } from '../activity/record-parts.tsx';
 import { useActorNames } from '../known-names.ts';
-import type { PageProps } from '../page.ts';
-import { useWholeList } from '../parts/state.ts';
+import { useBegunList, useWhole } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
 import { Day, Json } from '../parts/values.tsx';
 import { countText, kemText } from '../text.ts';
 
 type Names = ReadonlyMap<string, string>;
 
-interface KeyringKeysProps extends Pick<PageProps, 'keeper'> {
+interface KeyringKeysProps {
   readonly api: Client;
   readonly ring: KeyRing;
+  /** Those that came with the keyring. */
+  readonly begun: AnswerTo<'getKeyring'>['keys'];
 }
 
-export function KeyringKeys({ api, keeper, ring: { name, activeKey, publicKey } }: KeyringKeysProps) {
+export function KeyringKeys({ api, ring: { name, activeKey, publicKey }, begun }: KeyringKeysProps) {
   // The service lists the oldest first, so that the newest are known once all are loaded.
-  const list = useWholeList(
-    (page, signal) => api.listKeys({ ringname: name, usage: true, ...page }, { signal }),
-    keeper,
-    `keys of ${name} ${activeKey}`,
+  const list = useWhole(
+    useBegunList(begun, (page, signal) => api.listKeys({ ringname: name, usage: true, ...page }, { signal }), {
+      limit: 1000,
+    }),
   );
   const isBehind = list.items.some((key) => key.id === activeKey && key.publicKey !== publicKey);
   const names = useActorNames();

@@ -1,28 +1,32 @@
 // KeyringPage shows one keyring with its settings, keys and users; it rotates or deletes it.
 import type { SafeApiKey } from '../../api/apikeys.ts';
-import type { Client } from '../../client/client.ts';
+import type { AnswerTo, Client } from '../../client/client.ts';
 import { keyColumn } from '../apikeys/apikeys-page.tsx';
-import { stateOf } from '../apikeys/key-change.ts';
 import { namesRing, ringFlags } from '../flags/draft.ts';
 import { useAccountUids } from '../known-names.ts';
 import { baseUrl, hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { Button, ButtonLink, useLack } from '../parts/button.tsx';
-import { useAnswer, useList, useState } from '../parts/state.ts';
+import { useAnswer, useBegunList, useState } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
 import { Copyable, Fingerprint } from '../parts/values.tsx';
+import { Words } from '../parts/words.tsx';
 import { keyringSnippets } from '../snippets/snippet-texts.ts';
 import { Snippets } from '../snippets/snippets.tsx';
-import { countedText, countText, kemText } from '../text.ts';
+import { kemText } from '../text.ts';
 import { KeyringKeys } from './keyring-keys.tsx';
 import { KeyringSettings } from './keyring-settings.tsx';
 import { RingPage, ringKinds } from './ring-page.tsx';
 import { RingUse } from './ring-use.tsx';
+import { hindranceText, ringUsers } from './ring-users.ts';
 import { UpgradeKeyring } from './upgrade-keyring.tsx';
 
-export function KeyringPage({ api, session: { may }, keeper, navigate, params }: PageProps) {
+export function KeyringPage({ api, session: { may }, navigate, params }: PageProps) {
   const name = params.name ?? '';
-  const answer = useAnswer((signal) => api.getKeyring({ ringname: name }, { signal }));
+  const answer = useAnswer((signal) =>
+    api.getKeyring({ ringname: name, config: true, keys: true, apikeys: true }, { signal }),
+  );
+  const found = answer.is === 'ready' ? answer.value : undefined;
   const [isUpgrading, setUpgrading] = useState(false);
   const mayUpgrade = ['config', 'rotate'].every((each) => may.allows(`keyring.${each}`, name));
   const lacks = useLack('apikey.read');
@@ -49,7 +53,10 @@ export function KeyringPage({ api, session: { may }, keeper, navigate, params }:
       }}
       rotation={() => 'It gets a new key for what is encrypted from now on. What was encrypted before stays readable.'}
       deletion={{
-        hindrance: async (ring, signal) => (lacks === undefined ? whoUses(api, ring.name, signal) : undefined),
+        hindrance: async (ring, signal) => {
+          const text = lacks === undefined && hindranceText(await ringUsers(api, ring.name, signal));
+          return text ? `${ring.name} cannot be deleted: ${text}` : undefined;
+        },
         remove: (ring) => api.deleteKeyring({ name: ring.name }),
         restore: (id) => api.restoreKeyring({ id }),
         loss: 'After that, nobody can encrypt with it or decrypt what it encrypted.',
@@ -66,10 +73,20 @@ export function KeyringPage({ api, session: { may }, keeper, navigate, params }:
       ]}
       show={(ring) => (
         <>
-          <KeyringSettings {...{ api, name }} onSaved={answer.reload} />
-          <KeyringKeys {...{ api, keeper, ring }} />
+          {found?.config && (
+            <KeyringSettings
+              key="settings"
+              {...{ api, name }}
+              config={found.config}
+              onSaved={(config) => {
+                answer.set({ ...found, ring, config });
+                answer.reload();
+              }}
+            />
+          )}
+          <KeyringKeys key="keys" {...{ api, ring }} begun={found?.keys} />
           <Snippets snippets={keyringSnippets({ baseUrl }, ring.name, 'both')} privateKeyFile={`${ring.name}.key`} />
-          <KeyringUsers {...{ api, name }} />
+          <KeyringUsers key="users" {...{ api, name }} begun={found?.apikeys} />
           {isUpgrading && (
             <UpgradeKeyring
               {...{ api, ring }}
@@ -85,26 +102,11 @@ export function KeyringPage({ api, session: { may }, keeper, navigate, params }:
   );
 }
 
-const mostNamed = 3;
-const mostLooked = 1000;
-
-/** Why a keyring cannot be deleted: the active keys whose flags name it. The service decides about the rest. */
-async function whoUses(api: Client, name: string, signal: AbortSignal): Promise<string | undefined> {
-  const { data, pagination } = await api.searchKeyringApiKeys({ keyringname: name, limit: mostLooked }, { signal });
-  const keys = data.filter((key) => stateOf(key, Date.now()) === 'active');
-  if (keys.length === 0) return undefined;
-  const names = keys.slice(0, mostNamed).map((key) => (key.name === '' ? key.keyid : key.name));
-  const more = keys.length - names.length;
-  const isOne = keys.length === 1;
-  const count = `${pagination.hasMore ? 'at least ' : ''}${countedText(keys.length, 'active API key')}`;
-  const named = `${names.join(', ')}${more > 0 ? ` and ${countText(more)} more` : ''}`;
-  const advice = `Disable ${isOne ? 'it' : 'them'} first, or revoke ${isOne ? 'its' : 'their'} flags that name it.`;
-  return `${name} cannot be deleted: ${count} ${isOne ? 'names' : 'name'} it (${named}). ${advice}`;
-}
-
 interface KeyringUsersProps {
   readonly api: Client;
   readonly name: string;
+  /** Those that came with the keyring. */
+  readonly begun: AnswerTo<'getKeyring'>['apikeys'];
 }
 
 /** API keys whose flags name the keyring, and those that a wildcard admits. */
@@ -118,8 +120,8 @@ function KeyringUsers(props: KeyringUsersProps) {
   );
 }
 
-function List({ api, name }: KeyringUsersProps) {
-  const list = useList((page, signal) =>
+function List({ api, name, begun }: KeyringUsersProps) {
+  const list = useBegunList(begun, (page, signal) =>
     api.searchKeyringApiKeys({ keyringname: name, wildcard: true, ...page }, { signal }),
   );
   const uids = useAccountUids();
@@ -128,7 +130,9 @@ function List({ api, name }: KeyringUsersProps) {
     {
       title: 'Account',
       cell: ({ references: { accountId } }) => (
-        <a href={hrefTo('account', { id: accountId })}>{uids.get(accountId) ?? <code data-any>{accountId}</code>}</a>
+        <a href={hrefTo('account', { id: accountId })}>
+          {uids.has(accountId) ? <Words text={uids.get(accountId) ?? ''} /> : <code data-any>{accountId}</code>}
+        </a>
       ),
     },
     {
@@ -137,7 +141,7 @@ function List({ api, name }: KeyringUsersProps) {
         const names = ringFlags(flags, name);
         return (
           <>
-            {namesRing(names, name) ? '' : <span data-tag>wildcard</span>} {names.join(', ')}
+            {namesRing(names, name) ? '' : <span data-tag>wildcard</span>} <Words text={names.join(', ')} />
           </>
         );
       },

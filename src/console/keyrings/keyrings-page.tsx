@@ -5,12 +5,12 @@ import { ButtonLink } from '../parts/button.tsx';
 import { custodyColumn, kemChips, RingList, wrappingColumn } from './ring-list.tsx';
 import { keyringSource } from './ring-source.ts';
 
-export function KeyringsPage({ api, keeper, navigate, query }: PageProps) {
+export function KeyringsPage({ api, session, keeper, navigate, query }: PageProps) {
   return (
     <RingList
       {...{ keeper, navigate, query }}
       page="keyrings"
-      source={keyringSource(api)}
+      source={keyringSource(api, session.may.allows('apikey.read'))}
       lead={
         <>
           A keyring holds the keys that data is encrypted with. Its private key, which unwraps them, is never kept here.

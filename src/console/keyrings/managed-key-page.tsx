@@ -3,7 +3,7 @@
 import type { ManagedKey } from '../../api/managed-keys.ts';
 import { baseUrl } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
-import { type Answer, useAnswer } from '../parts/state.ts';
+import { useAnswer } from '../parts/state.ts';
 import { type Fact, Time } from '../parts/values.tsx';
 import { managedKeySnippets } from '../snippets/key-snippets.ts';
 import { Snippets } from '../snippets/snippets.tsx';
@@ -12,18 +12,21 @@ import { StateTag, UseTags } from './managed-key-parts.tsx';
 import { ManagedKeySettings } from './managed-key-settings.tsx';
 import { DeleteKey, KeyStatePanel } from './managed-key-state.tsx';
 import { ManagedKeyTransfer } from './managed-key-transfer.tsx';
-import { ManagedKeyUse, UseNotice } from './managed-key-use.tsx';
+import { type Dependents, ManagedKeyUse, UseNotice } from './managed-key-use.tsx';
 import { ManagedKeyVersions } from './managed-key-versions.tsx';
 import { rotationText } from './managed-key-words.ts';
 import { RingPage, ringKinds } from './ring-page.tsx';
 
 export function ManagedKeyPage({ api, navigate, params }: PageProps) {
   const name = params.name ?? '';
-  const answer: Answer<{ readonly ring: ManagedKey }> = useAnswer(async (signal) => ({
-    ring: (await api.getManagedKey({ key: name }, { signal })).key,
-  }));
-  const dependents = useAnswer((signal) => api.listManagedKeyDependents({ key: name }, { signal }));
-  const onChanged = (ring: ManagedKey): void => answer.set({ ring });
+  const answer = useAnswer(async (signal) => {
+    const { key: ring, dependents = [] } = await api.getManagedKey({ key: name, dependents: true }, { signal });
+    return { ring, dependents };
+  });
+  const dependents: Dependents = answer;
+  const onChanged = (ring: ManagedKey): void => {
+    answer.set({ ring, dependents: answer.is === 'ready' ? answer.value.dependents : [] });
+  };
   return (
     <RingPage
       {...{ name, answer, navigate }}

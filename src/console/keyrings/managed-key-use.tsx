@@ -4,13 +4,13 @@ import type { AnswerTo } from '../../client/client.ts';
 import { Actor } from '../activity/record-parts.tsx';
 import { useActorNames } from '../known-names.ts';
 import { Failed, Loading } from '../parts/messages.tsx';
-import { type Answer, useState } from '../parts/state.ts';
+import { type Shown, useState } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
 import { Ago } from '../parts/values.tsx';
 import { countedText, countText } from '../text.ts';
 import { callersOf, dialectText, operationText, recentCallers } from './managed-key-words.ts';
 
-export type Dependents = Answer<AnswerTo<'listManagedKeyDependents'>>;
+export type Dependents = Shown<AnswerTo<'listManagedKeyDependents'>>;
 
 /** Rows shown at first, and added at a time. */
 const rowsAtOnce = 10;

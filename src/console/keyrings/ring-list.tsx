@@ -5,20 +5,18 @@ import { type ConsolePageName, consolePages } from '../../api/console-pages.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { arrangementOf, type Chip, compareTexts } from '../parts/arranging.ts';
-import type { BulkAction } from '../parts/bulk.tsx';
 import { Button } from '../parts/button.tsx';
 import { Finder } from '../parts/finder.tsx';
-import { ActionError, Failed, Loading, toast } from '../parts/messages.tsx';
+import { ActionError, toast } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
-import { type List, type LoadPage, useAction, useAnswer, useWholeList } from '../parts/state.ts';
+import { type List, type LoadPage, useAction, useWholeList } from '../parts/state.ts';
 import type { Column } from '../parts/table.tsx';
 import { Ago, Day, RingTags } from '../parts/values.tsx';
+import { Words } from '../parts/words.tsx';
 import { countedText, ringTraits } from '../text.ts';
-import { deletionHindrance, recentCallers, stateWords } from './managed-key-words.ts';
+import { deletion, type Row, restoration, rotation } from './ring-bulk.tsx';
 import { nounOf, ringKinds } from './ring-page.tsx';
 import type { ListedRing, RingSource } from './ring-source.ts';
-
-type Row = ListedRing & { readonly source: RingSource };
 
 interface RingListProps extends Pick<PageProps, 'keeper' | 'navigate' | 'query'> {
   readonly page: ConsolePageName;
@@ -59,7 +57,7 @@ export function RingList(props: RingListProps) {
         chips={[...chips, deletedChip]}
         compare={(one, other) => other.createdAt.localeCompare(one.createdAt) || compareTexts(one.name, other.name)}
         countOf={(count) => countedText(count, noun)}
-        actions={showsDeleted ? deletedActions : [rotation, deletion]}
+        actions={showsDeleted ? [restoration] : [rotation, deletion]}
         lookUp={(typed, signal) => lookUp(source, typed, signal)}
         empty={showsDeleted ? <p>There are none to restore.</p> : empty}
       />
@@ -92,7 +90,7 @@ function nameCell({ name, displayName, deletedAt, source }: Row): Child {
   if (deletedAt !== undefined) return <span title={displayName}>{displayName}</span>;
   return (
     <a href={hrefTo(source.kind.page, { name })} title={displayName}>
-      {displayName}
+      <Words text={displayName} />
     </a>
   );
 }
@@ -159,93 +157,6 @@ const deletedChip: Chip<Row> = { id: 'deleted', label: 'Deleted', has: ({ delete
 export const kemChips: readonly Chip<ListedRing>[] = [
   { id: 'hybrid', label: 'Hybrid', group: 'kem', has: ({ kem }) => kem === 'mlkem768-x25519' },
   { id: 'x25519', label: 'X25519', group: 'kem', has: ({ kem }) => kem === 'x25519' },
-];
-
-function isManaged({ source }: Row): boolean {
-  return source.kind === ringKinds.managedKey;
-}
-
-const rotation: BulkAction<Row> = {
-  label: 'Rotate…',
-  title: (count) => `Rotate ${count}?`,
-  hindrance: ({ state = 'active' }) =>
-    state === 'active' || state === 'pre-active' ? undefined : `It is ${stateWords(state).label}.`,
-  about: (rows) => (
-    <p>
-      {rows.some(isManaged)
-        ? 'Each gets a new version for what is made from now on. What was made before can still be read and verified.'
-        : 'Each gets a new key for what is encrypted from now on. What was encrypted before stays readable.'}
-    </p>
-  ),
-  action: 'Rotate',
-  run: ({ name, source }) => source.rotate(name),
-  done: (count) => `Rotated ${count}.`,
-};
-
-const deletion: BulkAction<Row> = {
-  label: 'Delete…',
-  kind: 'danger',
-  title: (count) => `Delete ${count}?`,
-  hindrance: ({ deletionAllowed = true }) => (deletionAllowed ? undefined : deletionHindrance),
-  about: (rows) => (
-    <>
-      <p>
-        {rows.some(isManaged)
-          ? 'They do nothing from then on. '
-          : 'After that, nobody can encrypt with these or decrypt what they encrypted. '}
-        For 30 days you can restore them; then their keys are gone for ever.
-      </p>
-      {rows.some(({ source }) => source.dependents) && <RowsUse key="use" rows={rows} />}
-    </>
-  ),
-  action: 'Delete',
-  run: ({ name, source }) => source.remove(name),
-  undo: ({ id, source }) => source.restore(id),
-  done: (count) => `Deleted ${count}.`,
-};
-
-/** Counts the callers that still use the keys, for each that is used. */
-function RowsUse({ rows }: { readonly rows: readonly Row[] }) {
-  const answer = useAnswer((signal) =>
-    Promise.all(
-      rows.map(async ({ name, displayName, source }) => ({
-        displayName,
-        dependents: (await source.dependents?.(name, signal)) ?? [],
-      })),
-    ),
-  );
-  if (answer.is === 'loading') return <Loading key="loading" />;
-  if (answer.is === 'failed') return <Failed key="failed" error={answer.error} onRetry={answer.reload} />;
-  const used = answer.value.flatMap(({ displayName, dependents }) => {
-    const { length } = recentCallers(dependents, Date.now());
-    return length === 0 ? [] : [{ displayName, callers: length }];
-  });
-  if (used.length === 0) return <p key="unused">Nobody used them in the last 24 hours.</p>;
-  return (
-    <div key="used" data-note data-tone="warn">
-      <p>
-        <strong>Used in the last 24 hours</strong>, by callers that will be refused:
-      </p>
-      <ul data-failures>
-        {used.map(({ displayName, callers }, index) => (
-          <li key={index}>
-            <bdi>{displayName}</bdi>: {countedText(callers, 'caller')}
-          </li>
-        ))}
-      </ul>
-    </div>
-  );
-}
-
-const deletedActions: readonly BulkAction<Row>[] = [
-  {
-    label: 'Restore…',
-    title: (count) => `Restore ${count}?`,
-    about: () => <p>They can be used again as before.</p>,
-    action: 'Restore',
-    run: ({ id, source }) => source.restore(id),
-    done: (count) => `Restored ${count}.`,
-  },
 ];
 
 function deleteFlag({ name, source }: Row): string {

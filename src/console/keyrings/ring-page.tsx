@@ -12,7 +12,7 @@ import { Field } from '../parts/fields.tsx';
 import { EditPanel, type FormValues } from '../parts/form.tsx';
 import { Failed, Loading, toast } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
-import { type Answer, useAnswer, useState } from '../parts/state.ts';
+import { type Shown, useAnswer, useState } from '../parts/state.ts';
 import { Copyable, type Fact, Facts, Time } from '../parts/values.tsx';
 
 /** Kinds of rings: the prefix of their flags, and their pages. */
@@ -53,7 +53,7 @@ interface RingPageProps<Ring> extends Pick<PageProps, 'navigate'> {
   readonly kind: RingKind;
   /** Name as in the address. */
   readonly name: string;
-  readonly answer: Answer<{ readonly ring: Ring }>;
+  readonly answer: Shown<{ readonly ring: Ring }>;
   /** Further actions. */
   readonly actions?: (ring: Ring) => Child;
   /** Resolves with a text for the user. */

@@ -7,6 +7,7 @@ import type { KeyUse } from '../../model/key-types.ts';
 import type { LoadPage } from '../parts/state.ts';
 import type { RingTraits } from '../text.ts';
 import { type RingKind, ringKinds } from './ring-page.tsx';
+import { type RingUsers, ringUsers } from './ring-users.ts';
 
 /** A ring as lists show it. */
 export interface ListedRing extends RingTraits {
@@ -37,10 +38,13 @@ export interface RingSource {
   readonly remove: (name: string) => Promise<unknown>;
   /** Its uses; absent where those are not recorded. */
   readonly dependents?: (name: string, signal: AbortSignal) => Promise<readonly Dependent[]>;
+  /** The API keys that may use it; absent if the user may not see them, and for managed keys. */
+  readonly users?: (name: string, signal: AbortSignal) => Promise<RingUsers>;
   readonly restore: (id: string) => Promise<{ readonly ring: ListedRing }>;
 }
 
-export function keyringSource(api: Client): RingSource {
+/** `seesUsers`: whether the user may see API keys. */
+export function keyringSource(api: Client, seesUsers: boolean): RingSource {
   return {
     kind: ringKinds.keyring,
     load: (page, signal) => api.listKeyrings(page, { signal }),
@@ -48,6 +52,7 @@ export function keyringSource(api: Client): RingSource {
     read: async (ringname, signal) => (await api.getKeyring({ ringname }, { signal })).ring,
     rotate: (ringname) => api.rotateKeyring({ ringname }),
     remove: (name) => api.deleteKeyring({ name }),
+    ...(seesUsers && { users: (name: string, signal: AbortSignal) => ringUsers(api, name, signal) }),
     restore: (id) => api.restoreKeyring({ id }),
   };
 }

@@ -5,8 +5,8 @@ import { errorText } from '../error-text.ts';
 import { Button } from './button.tsx';
 import { Confirm, Dialog } from './dialog.tsx';
 import type { FormValues } from './form.tsx';
-import { announce, toast } from './messages.tsx';
-import { useState } from './state.ts';
+import { announce, Failed, Loading, toast } from './messages.tsx';
+import { useAnswer, useState } from './state.ts';
 
 export interface BulkAction<T> {
   /** Label of the button, such as `Disable…`. */
@@ -16,6 +16,8 @@ export interface BulkAction<T> {
   readonly title: (count: string) => string;
   /** Why it cannot be done for an item, which is then named and left out. */
   readonly hindrance?: (item: T) => string | undefined;
+  /** Looks up, before it asks, what it means for the items that were selected. */
+  readonly look?: (items: readonly T[], signal: AbortSignal) => Promise<Looked<T>>;
   /** Says what it means for these items. */
   readonly about: (items: readonly T[]) => Child;
   readonly fields?: Child;
@@ -27,6 +29,9 @@ export interface BulkAction<T> {
   readonly undo?: (item: T) => Promise<unknown>;
   readonly done: (count: string) => string;
 }
+
+/** Facts that were looked up about the items: they add to what is known of them. */
+type Looked<T> = Partial<Pick<BulkAction<T>, 'hindrance' | 'about'>>;
 
 interface BulkBarProps<T> {
   readonly items: readonly T[];
@@ -72,13 +77,16 @@ function BulkDialog<T>(props: BulkDialogProps<T>) {
   const { items, nameOf, countOf, action, onChanged, onClear, onClose } = props;
   // The selection at the time it was opened, whatever the list shows in the meantime.
   const selection = useRef(items).current ?? items;
-  const { hindrance = () => undefined } = action;
+  const looked = useAnswer(async (signal): Promise<Looked<T>> => (await action.look?.(selection, signal)) ?? {});
+  const found = looked.is === 'ready' ? looked.value : {};
+  const hindrance = (item: T) => action.hindrance?.(item) ?? found.hindrance?.(item);
   const chosen = selection.filter((item) => hindrance(item) === undefined);
   const leftOut = selection.flatMap((item) => {
     const text = hindrance(item);
     return text === undefined ? [] : [{ name: nameOf(item), text }];
   });
-  const [failures, setFailures] = useState<readonly Failure[]>([]);
+  const [results, setResults] = useState<Results<T>>({ done: [], failed: [] });
+  const { failed: failures } = results;
   const finish = (): void => {
     onClose();
     onClear();
@@ -87,14 +95,22 @@ function BulkDialog<T>(props: BulkDialogProps<T>) {
   const run = async (values: FormValues): Promise<void> => {
     action.check?.(values);
     const { done, failed } = await forEach(chosen, nameOf, (item) => action.run(item, values));
-    onChanged();
     if (failed.length > 0) {
-      announce(`${done.length} of ${chosen.length} done.`);
-      setFailures(failed);
-      return;
+      announce(`${done.length} of ${done.length + failed.length} done.`);
+      setResults({ done, failed });
+    } else {
+      finishWith(done);
     }
+  };
+
+  /**
+   * Those that are done can be taken back, even if it was not done for all. The list is fetched again only now: without
+   * the selected rows, this dialog would go too.
+   */
+  const finishWith = (done: readonly T[]): void => {
     finish();
-    toast(action.done(countOf(done.length)), action.undo && (() => undoAll(done)));
+    onChanged();
+    if (done.length > 0) toast(action.done(countOf(done.length)), action.undo && (() => undoAll(done)));
   };
 
   const undoAll = async (done: readonly T[]): Promise<void> => {
@@ -107,14 +123,28 @@ function BulkDialog<T>(props: BulkDialogProps<T>) {
 
   if (failures.length > 0) {
     return (
-      <Dialog key="failed" title={`${countOf(failures.length)} could not be changed`} onClose={finish}>
-        <p>
-          {chosen.length - failures.length} of {chosen.length} are done. These are not:
-        </p>
+      <Dialog
+        key="failed"
+        title={`${countOf(failures.length)} could not be changed`}
+        onClose={() => finishWith(results.done)}
+      >
+        {results.done.length > 0 && <p key="done">{action.done(countOf(results.done.length))}</p>}
+        <p key="failed">Not done:</p>
         <Failures of={failures} />
-        <button type="button" data-kind="quiet" onClick={finish}>
+        <button type="button" data-kind="quiet" onClick={() => finishWith(results.done)}>
           Close
         </button>
+      </Dialog>
+    );
+  }
+  if (action.look && looked.is !== 'ready') {
+    return (
+      <Dialog key="looking" title={action.title(countOf(selection.length))} onClose={onClose}>
+        {looked.is === 'loading' ? (
+          <Loading key="loading" />
+        ) : (
+          <Failed key="failed" error={looked.error} onRetry={looked.reload} />
+        )}
       </Dialog>
     );
   }
@@ -141,13 +171,14 @@ function BulkDialog<T>(props: BulkDialogProps<T>) {
       fields={action.fields}
     >
       <Names names={chosen.map(nameOf)} />
+      {action.about(chosen)}
+      {found.about?.(chosen)}
       {leftOut.length > 0 && (
         <div key="left out" data-note data-tone="warn">
           <p>{countOf(leftOut.length)} left out:</p>
           <Failures of={leftOut} />
         </div>
       )}
-      {action.about(chosen)}
     </Confirm>
   );
 }

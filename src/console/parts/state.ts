@@ -25,9 +25,12 @@ type AnswerState<T> =
   | { readonly is: 'failed'; readonly error: unknown }
   | { readonly is: 'ready'; readonly value: T };
 
-export type Answer<T> = AnswerState<T> & {
+export type Shown<T> = AnswerState<T> & {
   /** Fetches again; the old value stays until the response comes. */
   readonly reload: () => void;
+};
+
+export type Answer<T> = Shown<T> & {
   /** Sets a value that is already known, such as the response to a change. */
   readonly set: (value: T) => void;
 };
@@ -173,12 +176,39 @@ export function useList<T>(
   };
 }
 
+/** The beginning of a list, which came along with something else. */
+interface Beginning<T> {
+  readonly data: readonly T[];
+  readonly hasMore: boolean;
+}
+
+/**
+ * A list that came along with something else if it is short, and is fetched otherwise, or to refresh it. Without a
+ * beginning, it is fetched.
+ */
+export function useBegunList<T>(begun: Beginning<T> | undefined, load: LoadPage<T>, options?: ListOptions): List<T> {
+  const shown = useRef<Beginning<T>>(null);
+  return useList(
+    async (page, signal) => {
+      if (!begun || begun.hasMore || shown.current === begun) return load(page, signal);
+      shown.current = begun;
+      return { data: begun.data, pagination: { hasMore: false } };
+    },
+    [begun],
+    options,
+  );
+}
+
 /** Most items that a list loads by itself, to be searched in the browser. */
 export const mostSearched = 5000;
 
 /** A list that loads all its pages, up to a maximum, and is kept under a name for the session. */
 export function useWholeList<T>(load: LoadPage<T>, session: object, name: string): List<T> {
-  const list = useList(load, [name], { limit: 1000, keep: { session, as: name } });
+  return useWhole(useList(load, [name], { limit: 1000, keep: { session, as: name } }));
+}
+
+/** The list, of which all pages are loaded, up to a maximum. */
+export function useWhole<T>(list: List<T>): List<T> {
   useEffect(() => {
     if (list.hasMore && list.is === 'ready' && list.items.length < mostSearched) list.more();
   });

@@ -26,11 +26,14 @@ import { Invited } from './users-page.tsx';
 
 export function UserPage({ api, session, navigate, params }: PageProps) {
   const username = params.username ?? '';
-  const answer = useAnswer((signal) => api.getUser({ username }, { signal }));
+  const answer = useAnswer((signal) => api.getUser({ username, apikeys: true }, { signal }));
   const [open, setOpen] = useState<'invite' | 'delete' | undefined>(undefined);
   const user = answer.is === 'ready' ? answer.value : undefined;
   const isSelf = user !== undefined && user.id === session.user?.id;
   const close = (): void => setOpen(undefined);
+  const onChanged = (changed: User): void => {
+    if (user) answer.set({ ...user, ...changed });
+  };
 
   return (
     <>
@@ -55,9 +58,9 @@ export function UserPage({ api, session, navigate, params }: PageProps) {
       />
       {answer.is === 'loading' && <Loading key="loading" />}
       {answer.is === 'failed' && <Failed key="failed" error={answer.error} onRetry={answer.reload} />}
-      {user && <Person key="person" {...{ api, user, isSelf }} onChanged={answer.set} />}
-      {user && <Permissions key="flags" {...{ api, user, session }} onChanged={answer.set} />}
-      {user && <UsersKeys key="keys" {...{ api, user }} />}
+      {user && <Person key="person" {...{ api, user, isSelf, onChanged }} />}
+      {user && <Permissions key="flags" {...{ api, user, session, onChanged }} />}
+      {user && <UsersKeys key="keys" user={user} />}
       {user && open === 'invite' && <InviteAgain key="invite" api={api} user={user} onClose={close} />}
       {user && open === 'delete' && (
         <DeleteUser

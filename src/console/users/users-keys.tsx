@@ -1,26 +1,26 @@
-// UsersKeys lists a user's API keys, whose ids come with the user. Before the user is deleted, a dialog shows which
+// UsersKeys lists a user's API keys, which come with the user. Before the user is deleted, a dialog shows which
 // keys end with them and offers to hand those to another user.
 import type { SafeApiKey } from '../../api/apikeys.ts';
 import type { User } from '../../api/users.ts';
-import type { Client } from '../../client/client.ts';
+import type { AnswerTo, Client } from '../../client/client.ts';
+import { KmsError } from '../../errors.ts';
 import { stateOf } from '../apikeys/key-change.ts';
 import { KeyName, StateTag } from '../apikeys/key-fields.tsx';
 import { useUsers } from '../known-names.ts';
 import { useLack } from '../parts/button.tsx';
 import { ConfirmByName } from '../parts/dialog.tsx';
 import { Select } from '../parts/fields.tsx';
-import { Failed, Loading } from '../parts/messages.tsx';
-import { type Answer, useAnswer, useState } from '../parts/state.ts';
+import { Loading } from '../parts/messages.tsx';
+import { useAnswer, useState } from '../parts/state.ts';
 import { type Column, Rows } from '../parts/table.tsx';
 import { Minute, Moment } from '../parts/values.tsx';
+import { countText } from '../text.ts';
 
 interface UserProps {
   readonly api: Client;
   readonly user: User;
 }
 
-/** Maximum number of keys shown; no user looks through more. */
-const mostShown = 50;
 /** Users who are looked through; among more there is no telling who is the last of a kind. */
 const mostCompared = 10_000;
 
@@ -28,13 +28,8 @@ export function mayDoEverything({ flags }: Pick<User, 'flags'>): boolean {
   return flags['*'] === true;
 }
 
-function useKeysOf({ api, user }: UserProps): Answer<SafeApiKey[]> {
-  const ids = user.keys.slice(0, mostShown);
-  return useAnswer(
-    (signal) => Promise.all(ids.map((apikeyid) => api.getApiKey({ apikeyid }, { signal }))),
-    [ids.join(' ')],
-  );
-}
+/** A user with their API keys, for those who may see these. */
+type FoundUser = AnswerTo<'getUser'>;
 
 const columns: readonly Column<SafeApiKey>[] = [
   { title: 'API key', kind: 'name', cell: (apiKey) => <KeyName apiKey={apiKey} /> },
@@ -43,8 +38,8 @@ const columns: readonly Column<SafeApiKey>[] = [
   { title: 'Last used', cell: ({ lastUsedAt }) => <Minute at={lastUsedAt} /> },
 ];
 
-export function UsersKeys(props: UserProps) {
-  const { keys } = props.user;
+export function UsersKeys({ user }: { readonly user: FoundUser }) {
+  const { keys, apikeys } = user;
   const lacks = useLack('apikey.read');
   return (
     <section data-panel>
@@ -54,21 +49,19 @@ export function UsersKeys(props: UserProps) {
           None. An API key belongs to the user who creates it while logged in, or to the user it is handed to.
         </p>
       )}
-      {keys.length > 0 && (lacks === undefined ? <Table {...props} /> : <p data-quiet>{lacks}</p>)}
+      {keys.length > 0 &&
+        (apikeys ? <Table key="keys" user={user} apikeys={apikeys.data} /> : <p data-quiet>{lacks}</p>)}
     </section>
   );
 }
 
-function Table(props: UserProps) {
-  const answer = useKeysOf(props);
-  const more = props.user.keys.length - mostShown;
-  if (answer.is === 'loading') return <Loading key="loading" />;
-  if (answer.is === 'failed') return <Failed key="failed" error={answer.error} onRetry={answer.reload} />;
+function Table({ user, apikeys }: { readonly user: FoundUser; readonly apikeys: readonly SafeApiKey[] }) {
+  const more = user.keys.length - apikeys.length;
   return (
-    <div key="keys">
-      <Rows caption="API keys of this user" columns={columns} items={answer.value} keyOf={({ keyid }) => keyid} />
-      {more > 0 && <p data-quiet>And {more} more.</p>}
-    </div>
+    <>
+      <Rows caption="API keys of this user" columns={columns} items={apikeys} keyOf={({ keyid }) => keyid} />
+      {more > 0 && <p data-quiet>And {countText(more)} more.</p>}
+    </>
   );
 }
 
@@ -137,7 +130,11 @@ interface KeysThatEndProps extends UserProps {
 }
 
 function KeysThatEnd({ api, user, heir, onHeir }: KeysThatEndProps) {
-  const answer = useKeysOf({ api, user });
+  const answer = useAnswer(async (signal) => {
+    const { keys, apikeys } = await api.getUser({ username: user.username, apikeys: true }, { signal });
+    if (!apikeys) throw new KmsError('forbidden', 'the permission flag apikey.read is missing');
+    return { keys: apikeys.data, more: keys.length - apikeys.data.length };
+  });
   const users = useUsers();
   if (answer.is === 'loading') return <Loading key="loading" />;
   if (answer.is === 'failed') {
@@ -148,8 +145,8 @@ function KeysThatEnd({ api, user, heir, onHeir }: KeysThatEndProps) {
       </p>
     );
   }
-  const ending = answer.value.filter((key) => stateOf(key, Date.now()) !== 'disabled');
-  const more = user.keys.length - mostShown;
+  const { keys, more } = answer.value;
+  const ending = keys.filter((key) => stateOf(key, Date.now()) !== 'disabled');
   if (ending.length === 0 && more <= 0) return <p key="none">None of the user’s API keys is active.</p>;
   const others = [...users.values()].filter(({ id }) => id !== user.id);
   return (
@@ -161,7 +158,7 @@ function KeysThatEnd({ api, user, heir, onHeir }: KeysThatEndProps) {
             <KeyName apiKey={apiKey} />, last used: <Minute at={apiKey.lastUsedAt} />
           </li>
         ))}
-        {more > 0 && <li key="more">and up to {more} more</li>}
+        {more > 0 && <li key="more">and up to {countText(more)} more</li>}
       </ul>
       <Select
         name="heir"

@@ -30,7 +30,9 @@ export const accountNotes: Readonly<Record<(typeof accountEndpoints)[number]['id
   },
   listAccounts: { description: ['Lists the Accounts.'] },
   getAccount: {
-    description: ['Returns one Account.'],
+    description: [
+      'Returns one Account. With `apikeys=true`, its API keys come along for callers with `apikey.read`, as from `GET /auth/accounts/{accountId}/apikeys`. Both are recorded as one `account.read`.',
+    ],
     params: account,
     problems: { 404: [noAccount] },
   },

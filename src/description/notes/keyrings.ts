@@ -41,7 +41,12 @@ export const keyringNotes: Readonly<Record<(typeof keyringEndpoints)[number]['id
       'With `deleted=true` it lists only those that were deleted and can still be restored, with `deletedAt` and `restorableUntil`.',
     ],
   },
-  getKeyring: { description: ['Returns one KeyRing, without its keys.'], problems: { 404: [noRing] } },
+  getKeyring: {
+    description: [
+      'Returns one KeyRing. With `config=true`, its configuration comes along; with `keys=true`, its keys and their use, as from `GET /ks/keyrings/{ringname}/keys?usage=true`; with `apikeys=true`, for callers with `apikey.read`, the API keys that may use it, as from `GET /auth/search/keyring/{keyringname}/apikey?wildcard=true`. All of it is recorded as one `keyring.read`.',
+    ],
+    problems: { 404: [noRing] },
+  },
   deleteKeyring: {
     description: [
       'The ring is gone at once: its name is free, and nothing that it encrypted can be decrypted. For 30 days it can be restored by its id, which is in the answer; then its keys are erased.',

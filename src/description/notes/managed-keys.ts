@@ -60,7 +60,9 @@ export const managedKeyNotes: Readonly<Record<(typeof managedKeyEndpoints)[numbe
     ],
   },
   getManagedKey: {
-    description: ['Returns one managed key with its versions, and with their public keys if it has any.'],
+    description: [
+      'Returns one managed key with its versions, and with their public keys if it has any. With `dependents=true`, it also says who used it, as `GET /managed-keys/{key}/dependents` does; both are recorded as one `key.read`.',
+    ],
     params,
     problems: { 400: [clients], 404: [noKey] },
   },

@@ -38,7 +38,9 @@ export const userNotes: Readonly<Record<(typeof userEndpoints)[number]['id'], No
     limits: [userLimit],
   },
   getUser: {
-    description: ['Returns one User.'],
+    description: [
+      'Returns one User. With `apikeys=true`, the API keys that the User owns come along for callers with `apikey.read`. Both are recorded as one `user.read`.',
+    ],
     params: { username: { description: 'the user name, or the e-mail address with `email=true`', example: 'ada' } },
     problems: { 404: [noUser] },
   },

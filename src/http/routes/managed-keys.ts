@@ -187,7 +187,11 @@ export const managedKeyRoutes: RoutesOf<
   ),
   generateRandom: (ctx, { body }) => generateRandom(ctx, body),
   hashMessage: (ctx, { body }) => hashMessage(ctx, body),
-  getManagedKey: (ctx, { params }) => getManagedKey(ctx, params),
+  // In one answer, so that a page about the key is one record.
+  getManagedKey: (ctx, { params, query }) => ({
+    ...getManagedKey(ctx, params),
+    ...(query.dependents && listManagedKeyDependents(ctx, params)),
+  }),
   deleteManagedKey: (ctx, { params, body }) => deleteManagedKey(ctx, { ...body, ...params }),
   restoreManagedKey: (ctx, { params }) => restoreManagedKey(ctx, params),
   rotateManagedKey: worked<'rotateManagedKey'>(

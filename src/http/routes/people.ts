@@ -39,7 +39,6 @@ import {
   createUser,
   deleteUser,
   generatePassword,
-  getUser,
   listUsers,
   type UserRef,
   updateUser,
@@ -47,6 +46,7 @@ import {
 import type { ActivityDetails } from '../../model/activity-details.ts';
 import { type AfterCommit, type Input, listed, type RequestScope, type RoutesOf, type TenantRoutes } from '../route.ts';
 import { baseUrlOf } from '../tenant-directory.ts';
+import { alongRoutes, userRef } from './along.ts';
 import { atPace, passkeyLoginRoutes, placeOf, triedAs } from './second-factors.ts';
 
 export const userRoutes: RoutesOf<(typeof userEndpoints)[number]['id']> = {
@@ -58,7 +58,7 @@ export const userRoutes: RoutesOf<(typeof userEndpoints)[number]['id']> = {
       return (ctx) => createUser(ctx, { fields: body, password, passwordHash });
     },
   },
-  getUser: (ctx, { params, query }) => getUser(ctx, { user: userRef(params.username, 'email', query.email) }),
+  getUser: alongRoutes.getUser,
   updateUser: (ctx, { params, body }) =>
     updateUser(ctx, { user: { text: params.username, is: 'username' }, changes: body }),
   deleteUser: {
@@ -70,10 +70,6 @@ export const userRoutes: RoutesOf<(typeof userEndpoints)[number]['id']> = {
     return { loginUrl };
   },
 };
-
-function userRef(text: string, otherwise: 'email' | 'id', on: string | undefined): UserRef {
-  return { text, is: on === 'true' ? otherwise : 'username' };
-}
 
 export const loginRoutes: RoutesOf<(typeof loginEndpoints)[number]['id']> = {
   validateInvite: (ctx, { query }) => validateInvite(ctx, { token: query.token ?? '' }),
