@@ -1,6 +1,7 @@
 // Commands for proofs of API keys, keys without a secret, and the login by a signed token.
 import assert from 'node:assert/strict';
-import { generateKeyPairSync } from 'node:crypto';
+import { createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
 import { chmod, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
@@ -193,7 +194,7 @@ test('wrong usage is exit code 2, and nothing is asked of the appliance', async 
   const before = (await d.appliance.activity()).length;
   const rows: readonly (readonly [line: string, said: RegExp])[] = [
     ['proof add ci', /missing required argument 'KIND'/],
-    ['proof add ci x509', /expected aws, jwt or secret, got "x509"/],
+    ['proof add ci x509', /expected aws, certificate, jwt or secret, got "x509"/],
     ['proof add ci jwt', /--issuer and --audience are missing/],
     ['proof add ci jwt --issuer https://ci.example.org', /--audience is missing/],
     ['proof add ci jwt --audience kms', /--issuer is missing/],
@@ -378,4 +379,36 @@ test('on 80 columns lists, things and questions fit', async () => {
     }
   }
   assert.match(stripVTControlCharacters(shown[2]?.stdout ?? ''), /^PROOF +KIND /);
+});
+
+test('a client certificate is issued into a directory, whose key nobody else can read, or pinned from a file', async () => {
+  await using d = await servedDesk();
+  await d.kms('apikey create --account admin --name app --flag keyring.list --without-secret');
+  const made = await d.kms('apikey proof add app certificate --issue --out client --days 30');
+  assert.equal(made.code, 0, made.stderr);
+  assert.match(made.stderr, /client\.crt, client\.key and ca\.crt are in client/);
+  const file = (name: string) => d.path(`client/${name}`);
+  assert.equal(statSync(file('client.key')).mode & 0o777, 0o600);
+  const certificate = new X509Certificate(readFileSync(file('client.crt')));
+  assert.ok(certificate.checkPrivateKey(createPrivateKey(readFileSync(file('client.key')))));
+  assert.ok(certificate.verify(new X509Certificate(readFileSync(file('ca.crt'))).publicKey));
+  assert.doesNotMatch(made.stdout, /PRIVATE KEY/);
+  assert.match((await d.kms('apikey proof add app certificate --issue --out client')).stderr, /client\.crt/);
+  await d.kms('apikey create --account admin --name other --flag keyring.list');
+  const own = await d.kms(['apikey', 'proof', 'add', 'other', 'certificate', '--file', 'client/ca.crt']);
+  assert.equal(own.code, 1, 'an authority is no client');
+  for (const [line, why] of [
+    ['certificate', /expected --file CERT/],
+    ['certificate --issue', /--out is missing/],
+    ['certificate --ca client/ca.crt', /--san is missing/],
+    ['certificate --file client/client.crt --days 3', /--days goes with --issue/],
+    ['jwt --issue --out x', /--issue is for proofs of the kind certificate/],
+    ['aws --ca client/ca.crt', /--ca is for proofs of the kinds jwt and certificate/],
+  ] as const) {
+    const { code, stderr } = await d.kms(`apikey proof add other ${line}`);
+    assert.equal(code, 2, line);
+    assert.match(stderr, why);
+  }
+  const trusted = await d.kms('apikey proof add other certificate --ca client/ca.crt --san dns:app.example.org');
+  assert.equal(trusted.code, 0, trusted.stderr);
 });

@@ -15,6 +15,7 @@ import { type Pair, printJson, printLine, printTable, printThing, showOnce } fro
 import { readSecret } from '../secrets.ts';
 import type { Column } from '../table.ts';
 import { keyIdOf, timeText } from './apikey.ts';
+import { certificateFrom, filesFor, ofCertificates } from './proof-certificate.ts';
 
 /** Options of each kind. */
 const ofTokens = [
@@ -24,23 +25,29 @@ const ofTokens = [
   '--claim',
   '--jwks-file',
   '--jwks-url',
-  '--ca',
   '--once',
   '--longest',
 ] as const;
 
 export async function add(cli: CliOf<typeof proof.add>): Promise<void> {
   const kind = kindOf(cli);
-  const misplaced = kind === 'jwt' ? undefined : ofTokens.find((option) => cli.isTyped(option));
-  if (misplaced !== undefined) throw cli.wrong(`${misplaced} is for proofs of the kind jwt`);
+  refuseMisplaced(cli, kind);
   if (kind === 'secret' && cli.isTyped('--name')) throw cli.wrong('--name: a key has one secret, which has no name');
-  const trust = kind === 'jwt' ? await trustFrom(cli) : {};
+  const trust = kind === 'jwt' ? await trustFrom(cli) : kind === 'certificate' ? await certificateFrom(cli) : {};
+  const files = cli.get('--issue') ? await filesFor(cli, cli.get('--out') ?? '') : undefined;
   await withClient(cli, async (client) => {
     const keyid = await keyIdOf(client, cli.get('<KEYID>'));
     const input = given({ keyid, kind, name: cli.get('--name'), ...trust });
-    const made = await client.addProof(input).catch((error) => {
+    const made = await client.addProof(input).catch(async (error) => {
+      await files?.discard();
       throw asTyped(error);
     });
+    if (files) {
+      await files.keep(made);
+      const { privateKey: _, ...shown } = made;
+      await printThing(cli, shown, proofPairs(made));
+      return say(cli.io, `client.crt, client.key and ca.crt are in ${cli.get('--out')}`);
+    }
     const { key, secretAccessKey } = made;
     const secret = key ?? secretAccessKey;
     if (secret === undefined) return printThing(cli, made, proofPairs(made));
@@ -72,10 +79,23 @@ function asTyped(error: unknown): unknown {
   return new KmsError(error.code, problems.join('; '), { hint: error.hint, cause: error });
 }
 
-function kindOf(cli: CliOf<typeof proof.add>): 'aws' | 'jwt' | 'secret' {
+type Kind = 'aws' | 'certificate' | 'jwt' | 'secret';
+
+function kindOf(cli: CliOf<typeof proof.add>): Kind {
   const kind = cli.get('<KIND>');
-  if (kind === 'aws' || kind === 'jwt' || kind === 'secret') return kind;
-  throw cli.wrong(`expected aws, jwt or secret, got "${kind}"`);
+  if (kind === 'aws' || kind === 'certificate' || kind === 'jwt' || kind === 'secret') return kind;
+  throw cli.wrong(`expected aws, certificate, jwt or secret, got "${kind}"`);
+}
+
+/** Throws `usage` for an option of another kind. */
+function refuseMisplaced(cli: CliOf<typeof proof.add>, kind: Kind): void {
+  const token = kind === 'jwt' ? undefined : ofTokens.find((option) => cli.isTyped(option));
+  if (token !== undefined) throw cli.wrong(`${token} is for proofs of the kind jwt`);
+  const certificate = kind === 'certificate' ? undefined : ofCertificates.find((option) => cli.isTyped(option));
+  if (certificate !== undefined) throw cli.wrong(`${certificate} is for proofs of the kind certificate`);
+  if (kind !== 'jwt' && kind !== 'certificate' && cli.isTyped('--ca')) {
+    throw cli.wrong('--ca is for proofs of the kinds jwt and certificate');
+  }
 }
 
 async function trustFrom(cli: CliOf<typeof proof.add>): Promise<Partial<InputOf<'addProof'>>> {
@@ -263,6 +283,9 @@ function proofPairs(each: Proof): readonly Pair[] {
     ['audience', each.audience?.join(' ')],
     ['subject', each.subject],
     ['claims', claimsText(each) || undefined],
+    ['name in it', each.san],
+    ['fingerprint', each.fingerprint],
+    ['valid until', each.notAfter],
     ['keys', each.kind !== 'jwt' ? undefined : each.jwks ? 'pinned' : (each.jwksUrl ?? 'by discovery')],
     ['once', each.once === true ? 'yes' : undefined],
     ['longest', each.longest === undefined ? undefined : ageText(each.longest * 1000)],

@@ -1,5 +1,5 @@
 // The commands about proofs of API keys, `kms apikey proof …`, and the login by them.
-import { argument, command, duration, list, path, text, toggle } from './declaration.ts';
+import { argument, command, duration, integer, list, path, text, toggle } from './declaration.ts';
 import { destroying } from './option-sets.ts';
 
 const keyId = 'apik_01jz4b8m6q3v9x2c5d7f8g9h0k';
@@ -9,15 +9,16 @@ const one = { ...key, '<PROOF>': argument() };
 export const proof = {
   add: command(
     'add',
-    'add a proof to an API key: aws (an access key), jwt (signed tokens), secret (for a key that has none)',
+    'add a proof to an API key: aws (an access key), certificate, jwt (signed tokens), secret (for a key that has none)',
     [
       `kms apikey proof add ${keyId} jwt --issuer https://token.actions.githubusercontent.com --audience kms --claim repository_id=42`,
       `kms apikey proof add ${keyId} jwt --issuer https://kubernetes.default.svc --audience kms --subject system:serviceaccount:prod:app --jwks-file cluster.jwks`,
+      `kms apikey proof add ${keyId} certificate --issue --out client`,
       `kms apikey proof add ${keyId} aws`,
     ],
     {
       ...key,
-      '<KIND>': argument(['aws', 'jwt', 'secret']),
+      '<KIND>': argument(['aws', 'certificate', 'jwt', 'secret']),
       '--name': text('TEXT', 'what people call it'),
       '--issuer': text(
         'URL',
@@ -31,7 +32,15 @@ export const proof = {
         "jwt: the issuer's public keys, JSON Web Keys, a SPIFFE bundle or PEM; no network is needed then",
       ),
       '--jwks-url': text('URL', 'jwt: where the keys are, if the issuer has no discovery document'),
-      '--ca': path('FILE', "jwt: authorities that the issuer's address is trusted by, PEM"),
+      '--ca': path(
+        'FILE',
+        "jwt: authorities that the issuer's address is trusted by, PEM; certificate: the authority that signs them",
+      ),
+      '--san': text('TEXT', 'certificate, with --ca: the name in it: dns:NAME, email:ADDRESS, uri:URI or a SPIFFE ID'),
+      '--file': path('FILE', 'certificate: the client certificate, PEM, whose key is pinned'),
+      '--issue': toggle('certificate: have the appliance issue one, with a new key'),
+      '--out': path('DIR', 'certificate, with --issue: the directory for client.crt, client.key and ca.crt'),
+      '--days': integer('N', 'certificate, with --issue: how long it is valid (default: 90)'),
       '--once': toggle('jwt: each token opens one session'),
       '--longest': duration('TIME', 'jwt: the longest lifetime of a token, such as 15m (default: 24h)'),
     },

@@ -164,7 +164,7 @@ export function certificateTrust({ settings }: Pick<KnownProof, 'settings'>): Ce
 }
 
 /** The hash of a public key as people compare it: hex. */
-export function fingerprintOf(keyHash: string): string {
+function fingerprintOf(keyHash: string): string {
   return toHex(fromBase64Url(keyHash) ?? new Uint8Array());
 }
 
