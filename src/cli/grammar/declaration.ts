@@ -7,8 +7,9 @@ import { ageText, parseAge } from '../../model/ages.ts';
 import { isJsonObject } from '../../model/json.ts';
 import { isLabel, longestLabel } from '../../model/label.ts';
 import { nearest } from '../../model/nearest.ts';
+import { lastTime } from '../../model/timestamp.ts';
 import { type Io, pathFrom } from '../io.ts';
-import { lastTime, longestAge, readPastTime, readTime } from './time-text.ts';
+import { longestAge, readPastTime, readTime } from './time-text.ts';
 
 /** Kinds of names that an appliance or this machine knows. */
 const nameKinds = [
