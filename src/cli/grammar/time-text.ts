@@ -4,6 +4,11 @@ import { KmsError } from '../../errors.ts';
 import { parseAge } from '../../model/ages.ts';
 import { isDay, lastTime, parseTimestamp, timestamp } from '../../model/timestamp.ts';
 
+/** Whether RFC 3339 can express a time to come. */
+export function isWritable(time: number): boolean {
+  return time <= lastTime;
+}
+
 /** `others` names further forms that the option `name` accepts. Throws `usage`. */
 export function readTime(given: string, name: string, others = ''): number {
   // The years 2001 to 2286: shorter numbers are seconds or days, longer ones microseconds.
