@@ -2,6 +2,7 @@
 // validate keys.
 import { z } from 'zod';
 import { maxActionLength, unnamedAction } from '../model/actions.ts';
+import { lastTime } from '../model/timestamp.ts';
 import { emptyBody, endpoint, missing } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { pageOf, pageQuery } from './page.ts';
@@ -57,7 +58,6 @@ const name = text
     maxLength: longestName,
     pattern: '^\\P{C}*$',
   });
-const lastTime = 253_402_300_799_999;
 const expiresAt = epochTime
   .min(0)
   .max(lastTime)

@@ -103,6 +103,11 @@ interface Declaration<A> {
   readonly byPages?: true;
   /** Whether it changes more than the activity log. Default: true for all but GET. */
   readonly changes?: boolean;
+  /**
+   * Bytes by which a request that brings the answer back may be longer than this one: its body may be smaller by as
+   * much, so that the appliance takes back all that it gave.
+   */
+  readonly growth?: number;
   /** Further statuses, beyond 400 to 413 and 500, which all endpoints have. */
   readonly errors?: Readonly<Record<number, { readonly description: string; readonly schema?: z.ZodType }>>;
 }

@@ -53,6 +53,11 @@ function itemList(own: Readonly<Record<string, object>>) {
   });
 }
 
+/** The prefix and tag of a message, or a MAC, or a key's wrapping, in base64, and the words around it. */
+const messageGrowth = 1024;
+/** The longest signatures have some 4,600 bytes. */
+const signatureGrowth = 8192;
+
 const plaintextField = { plaintext: { ...base64Text, description: 'what to encrypt' } };
 const ciphertextField = { ciphertext: { type: 'string', description: '`vault:vN:` and base64' } };
 const inputField = { input: { ...base64Text, description: 'the message' } };
@@ -152,6 +157,7 @@ export const keyOperationEndpoints = [
     summary: 'Have messages encrypted',
     ...ofKey('key.encrypt'),
     tag,
+    growth: messageGrowth,
     body: z.object({ items: itemList({ ...plaintextField, ...shared, ...made }), hash: oaepHash }),
     answer: z.object({ items: results }),
   }),
@@ -197,6 +203,7 @@ export const keyOperationEndpoints = [
     summary: 'Have messages signed',
     ...ofKey('key.sign'),
     tag,
+    growth: signatureGrowth,
     body: z.object({
       input,
       items: itemList({ ...inputField, ...made }).exactOptional(),
@@ -230,6 +237,7 @@ export const keyOperationEndpoints = [
     summary: 'Get MACs of messages',
     ...ofKey('key.mac'),
     tag,
+    growth: messageGrowth,
     body: z.object({
       input,
       items: itemList({ ...inputField, ...made }).exactOptional(),
@@ -246,6 +254,7 @@ export const keyOperationEndpoints = [
     summary: 'Have a key wrapped, with AES-KWP or RSA-OAEP',
     ...ofKey('key.wrap'),
     tag,
+    growth: messageGrowth,
     body: z.object({ plaintext: bytes('the key to wrap'), keyVersion: wantedVersion, hash: oaepHash }),
     answer: z.object({ wrapped: base64.meta({ description: 'base64', examples: [sample.dataKey] }), keyVersion }),
   }),

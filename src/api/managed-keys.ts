@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { keyStates } from '../model/key-states.ts';
 import { type KeyUse, keyTypes, keyUses } from '../model/key-types.ts';
 import { aliasPattern } from '../model/names.ts';
+import { lastTime } from '../model/timestamp.ts';
 import { endpoint, missing } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { pageOf } from './page.ts';
@@ -76,9 +77,10 @@ const props = freeForm.meta({ description: 'kept with the key', examples: [{ tic
 const date = (what: string) =>
   epochTime
     .min(0)
+    .max(lastTime)
     .nullable()
     .meta({ description: `${what}; \`null\`: never` });
-const activateAt = date('when it becomes active, in epoch milliseconds');
+const activateAt = date('when it becomes active, in epoch milliseconds; only of a key that was never active');
 const deactivateAt = date('from when on it protects nothing new, in epoch milliseconds');
 const alias = requiredText.meta({
   pattern: aliasPattern,
@@ -168,7 +170,7 @@ const createBody = z.object({
     .boolean()
     .exactOptional()
     .meta({
-      description: '`true`: where a key of that name, type and `derived` is there, nothing is done',
+      description: '`true`: where a key of that name, type, `derived` and named `uses` is there, nothing is done',
       examples: [false],
     }),
 });

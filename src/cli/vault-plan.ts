@@ -3,7 +3,7 @@
 import { KmsError } from '../errors.ts';
 import { ageText } from '../model/ages.ts';
 import { isCipher, type KeyType, keyTypeFacts, keyTypes } from '../model/key-types.ts';
-import { isRingName } from '../model/names.ts';
+import { isRingName, reservedKeyNames } from '../model/names.ts';
 import { isSourceName, isTemporary, type SourceKey } from './vault-source.ts';
 
 /** Whether a key came over, would come (dry run), was here before, cannot come, or failed on its way. */
@@ -39,6 +39,8 @@ export function nameProblem(name: string): string | undefined {
   if (isTemporary(name)) return 'left behind by an import that was cut off; it holds no secret, delete it there';
   if (!isSourceName(name)) return 'no name that a transit engine gives';
   if (!isRingName(name)) return 'no key can have this name here: it begins with no letter or digit';
+  if (reservedKeyNames.has(name.toLowerCase()))
+    return 'no key can have this name here: the appliance keeps it for itself';
   return undefined;
 }
 

@@ -184,6 +184,7 @@ function requestOf(
     return value === undefined ? undefined : String(value);
   };
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => segment(name, take(name)));
+  if (filled !== path && isOwnPath(filled)) throw noneOfName(path);
   const search = new URLSearchParams();
   for (const name of query) {
     const value = take(name);
@@ -198,6 +199,17 @@ function requestOf(
     body: hasBody ? json(Object.fromEntries(rest)) : undefined,
     most: query.includes('cursor') ? longestList : longestAnswer,
   };
+}
+
+/** Whether the path is one without parameters. */
+function isOwnPath(filled: string): boolean {
+  return Object.values(clientPaths).some(([, path]) => path === filled);
+}
+
+/** The refusal of a name that would lead to another endpoint: no thing has such a name. */
+function noneOfName(path: string): KmsError {
+  const thing = path.startsWith('/managed-keys/') ? 'no such managed key' : 'nothing of this name';
+  return new KmsError('not-found', `there is ${thing}`);
 }
 
 function json(body: object): string {

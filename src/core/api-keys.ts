@@ -12,7 +12,7 @@ import { canonicalBlock } from '../model/addresses.ts';
 import { changedFlags, checkFlags, flagName, flagsOfText, parseFlags, ringsNamed } from '../model/flags.ts';
 import { type ChangeOp, changedObject, type JsonObject } from '../model/json.ts';
 import { isRingName } from '../model/names.ts';
-import { timestamp } from '../model/timestamp.ts';
+import { lastTime, timestamp } from '../model/timestamp.ts';
 import type { Tables } from '../store/port.ts';
 import type { PageRequest } from '../store/sql.ts';
 import { type ApiKey, type CredentialRow, flagsOfRow } from '../store/tables/api-keys.ts';
@@ -388,8 +388,6 @@ interface ValidateInput {
 
 /** Characters of JSON. Bounded because the log is kept for ever. */
 const longestProps = 64 * 1024;
-/** 9999-12-31T23:59:59.999Z, the last moment that a timestamp can show. */
-const lastTime = 253_402_300_799_999;
 
 /** Only an existing key gets a record. */
 export function validateApiKey(ctx: Context, input: ValidateInput): { valid: boolean } {

@@ -39,6 +39,9 @@ export function* exportManagedKey(
   const { plaintext = false, hash = 'sha2-256', allVersions = false, wrapping } = input;
   const key = findManagedKey(ctx.tx, input.key);
   const { type, name } = key;
+  // Before anything else is told of it: to some clients a deleted key is not there.
+  const problem = useProblem('export', { key: stateOf(ctx, key) });
+  if (problem !== undefined) throw new KmsError('conflict', problem);
   if (!key.exportable) throw new KmsError('conflict', 'private key material is not exportable');
   const target = targetOf(ctx, input);
   if ((target === undefined) !== plaintext) {
@@ -94,8 +97,6 @@ function chosenVersions(ctx: Context, key: ManagedKey, input: ExportInput): read
   const problemOf = (stored: Chosen) => useProblem('export', { key: state, version: stored.state });
   if (allVersions) {
     if (version !== 0) throw invalidField('version', 'expected none with allVersions');
-    const problem = useProblem('export', { key: state });
-    if (problem !== undefined) throw new KmsError('conflict', problem);
     const oldest = Math.max(minDecryptVersion, latestVersion - mostExported + 1);
     const some = ctx.tx.keyVersions.between(key.id, latestVersion, oldest);
     const chosen = some.filter((stored) => stored.sealedLength > 0 && problemOf(stored) === undefined);

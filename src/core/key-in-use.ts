@@ -72,7 +72,7 @@ export class KeyInUse {
     return this.key.type;
   }
 
-  /** The version for something new, counted. 0 means the primary one, which is replaced if it is too old. */
+  /** The version for something new. 0 means the primary one, which is replaced if it is too old. */
   toMake(wanted: number, what: 'encryption' | 'signing' = 'encryption'): KeyVersion {
     const { latestVersion, minEncryptVersion, minDecryptVersion, id } = this.key;
     if (wanted < 0) throw refusal(`requested version for ${what} is negative`);
@@ -92,7 +92,6 @@ export class KeyInUse {
     if (isSpent && wanted !== 0) throw refusal(`version ${wanted} has made all the messages that it may`);
     const made = isSpent || (wanted === 0 && this.#isOld(stored)) ? this.#rotated() : stored;
     if (isCounted) keyVersions.countMessage(made.id);
-    this.#count(made.version);
     return made;
   }
 
@@ -108,11 +107,9 @@ export class KeyInUse {
     return read;
   }
 
-  /** The version that made something, for work on that; counted. */
+  /** The version that made something, for work on that. */
   toRead(version: number, use: KeyUse = this.#use): KeyVersion {
-    const stored = this.version(version, use);
-    this.#count(version);
-    return stored;
+    return this.version(version, use);
   }
 
   version(version: number, use: KeyUse): KeyVersion {
@@ -145,7 +142,8 @@ export class KeyInUse {
     throw new KmsError('internal', 'expected a key that has a public key');
   }
 
-  #count(version: number): void {
+  /** Counts a use that came to something: those of a caller whose messages never open do not depend on the key. */
+  count(version: number): void {
     countUse(this.ctx, this.key, version, this.#operation);
   }
 

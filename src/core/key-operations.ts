@@ -113,11 +113,13 @@ function seal(use: KeyInUse, plaintext: Uint8Array, item: KeyItem, hash: OaepHas
     if (associated.length > 0) throw refusal(noAssociated(type));
     const publicKey = use.publicKey(stored);
     const bytes = use.work.run('oaepEncrypt', { type, publicKey, hash: hash ?? 'sha2-256', bytes: plaintext });
+    use.count(version);
     return { ciphertext: prefixed(version, bytes), keyVersion: version };
   }
   const key = use.opened(stored);
   const message = { type: cipherOf(type), key, place: stored, bytes: plaintext, associated, context };
   const bytes = use.work.run('seal', message);
+  use.count(version);
   return { ciphertext: prefixed(version, bytes), keyVersion: version };
 }
 
@@ -144,6 +146,7 @@ function open(use: KeyInUse, item: KeyItem, hash: OaepHash | undefined): Opened 
       sealed: bytes,
     });
     if (!plaintext) throw refusal('failed to RSA decrypt the ciphertext: decryption error');
+    use.count(version);
     return { plaintext, version, warning };
   }
   if (bytes.length < 12) throw refusal('invalid ciphertext length');
@@ -153,6 +156,7 @@ function open(use: KeyInUse, item: KeyItem, hash: OaepHash | undefined): Opened 
   const message = { type: cipher, key, place: stored, sealed: bytes, associated, context, isVaultToo };
   const plaintext = use.work.run('open', message);
   if (!plaintext) throw refusal(`${authenticators[cipher]}: message authentication failed`);
+  use.count(version);
   return { plaintext, version, warning };
 }
 

@@ -39,6 +39,7 @@ export function* signWithKey(
       input: signable(type, item.input, scheme.prehashed),
       options,
     });
+    use.count(stored.version);
     return { signature: prefixed(stored.version, made), keyVersion: stored.version };
   };
   return yield* oneOrEach(ctx, { input, items }, sign, 'missing input');
@@ -62,6 +63,7 @@ export function* verifyWithKey(
     const valid = isMac
       ? isHmac(macHash(stored.type, scheme.hash), macKey(use, made), inputBytes(item.input ?? ''), bytes)
       : verifies(use, made, item, bytes, scheme);
+    use.count(version);
     return { valid, ...use.warning(made), keyVersion: version };
   };
   const answer = yield* oneOrEach(ctx, { input, items, signature, mac }, verify, 'missing input');
@@ -97,6 +99,7 @@ export function* macWithKey(
   const make = (item: KeyItem) => {
     const stored = use.toMake(item.keyVersion ?? keyVersion);
     const made = hmac(name, macKey(use, stored), inputBytes(item.input ?? ''));
+    use.count(stored.version);
     return { mac: prefixed(stored.version, made), keyVersion: stored.version };
   };
   return yield* oneOrEach(ctx, { input, items }, make, 'missing input for HMAC');
@@ -184,6 +187,7 @@ export function wrapWithKey(
       ? work.run('oaepEncrypt', { type, publicKey: use.publicKey(stored), hash, bytes })
       : work.run('wrap', { type, publicKey: use.publicKey(stored), hash, bytes })
     : work.run('wrapKwp', { key: use.opened(stored), bytes });
+  use.count(stored.version);
   ctx.note(versionDeed(stored.version));
   return { wrapped: toBase64(wrapped), keyVersion: stored.version };
 }
@@ -205,6 +209,7 @@ export function unwrapWithKey(
     ? work.run('unwrap', { type, key, hash, sealed })
     : work.run('unwrapKwp', { key, bytes: sealed });
   if (!plaintext) throw invalidField('wrapped', 'was not wrapped with this version of the key, or altered');
+  use.count(version);
   ctx.note(versionDeed(version));
   return { plaintext: toBase64(plaintext), keyVersion: version, ...use.warning(stored) };
 }
@@ -225,6 +230,7 @@ export function deriveWithKey(
         info: exactBytes(context, 'context'),
         length: checkedLength(length, hash ?? 'sha2-256'),
       });
+  use.count(stored.version);
   ctx.note(versionDeed(stored.version));
   return { derived: toBase64(derived), keyVersion: stored.version };
 }

@@ -15,7 +15,7 @@ import type { Context } from './context.ts';
 import { dayLength } from './key-dependents.ts';
 import { addVersion, isAsymmetric, type KeyMaterial } from './key-versions.ts';
 import { inPlace, type KeyWork } from './key-work.ts';
-import { lookUpManagedKey } from './managed-key-names.ts';
+import { isKeyId, lookUpManagedKey } from './managed-key-names.ts';
 import {
   findManagedKey,
   insertKey,
@@ -101,7 +101,7 @@ export function importManagedKey(
   const { tx } = ctx;
   const there = lookUpManagedKey(tx, input.key);
   const living = there?.deletedAt === undefined ? there : undefined;
-  if (input.isNewVersion === true && !living) findManagedKey(tx, input.key);
+  if (!living && (input.isNewVersion === true || isKeyId(input.key))) throw noneToGrow(findManagedKey(tx, input.key));
   if (input.isNewVersion === false && living && living.latestVersion > 0) {
     throw new KmsError('conflict', 'there is a managed key of this name: import a new version of it');
   }
@@ -123,6 +123,13 @@ export function importManagedKey(
     if ('key' in material) material.key.fill(0);
   }
   return { key: shown(ctx, mustFind(tx, key.id)) };
+}
+
+/** The refusal of a new version of a deleted key: a new key in its place would keep it from being restored. */
+function noneToGrow({ destroyAt }: ManagedKey): KmsError {
+  const problem = destroyAt === undefined ? 'is destroyed' : 'is pending deletion';
+  const rest = destroyAt === undefined ? '' : ': restore it first';
+  return new KmsError('conflict', `the key ${problem}, so it gets no new version${rest}`);
 }
 
 function newImported(ctx: Context, input: ImportInput): ManagedKey {

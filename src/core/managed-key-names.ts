@@ -4,9 +4,6 @@ import type { ManagedKey } from '../store/tables/managed-keys.ts';
 
 const keyId = /^(?:mkey|ring)_[0-9a-hjkmnp-tv-z]{26}$/;
 
-/** Names that no managed key can have: paths below /managed-keys begin with them. */
-export const reservedKeyNames: ReadonlySet<string> = new Set(['wrapping-key', 'random', 'hash']);
-
 export function isKeyId(text: string): boolean {
   return keyId.test(text);
 }

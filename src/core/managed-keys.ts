@@ -5,10 +5,9 @@ import { publicKeyPem } from '../crypto/managed/keys.ts';
 import { fieldsError, invalidField, KmsError } from '../errors.ts';
 import { changedFields, type ResourceRef } from '../model/activity-details.ts';
 import { heldByClients } from '../model/custody.ts';
-import type { JsonObject } from '../model/json.ts';
 import { type KeyState, stateAfter, stateAt } from '../model/key-states.ts';
-import { isCipher, type KeyType, type KeyUse, usesProblem, usualUses } from '../model/key-types.ts';
-import { checkAlias, checkRingName } from '../model/names.ts';
+import { isCipher, type KeyType, usesProblem, usualUses } from '../model/key-types.ts';
+import { checkRingName } from '../model/names.ts';
 import { timestamp } from '../model/timestamp.ts';
 import type { Tables } from '../store/port.ts';
 import type { PageRequest } from '../store/sql.ts';
@@ -20,15 +19,24 @@ import { type Context, needQuota } from './context.ts';
 import { dayLength, needUnused } from './key-dependents.ts';
 import { nextVersion, publicKeyOfVersion } from './key-versions.ts';
 import { inPlace, type KeyWork } from './key-work.ts';
-import { isKeyId, lookUpManagedKey, reservedKeyNames } from './managed-key-names.ts';
+import { lookUpManagedKey } from './managed-key-names.ts';
+import {
+  checkActivation,
+  checkedDates,
+  checkedTags,
+  checkKeyAlias,
+  checkKeyName,
+  checkRotation,
+  needSameUses,
+  needVersions,
+  orderedUses,
+} from './managed-key-rules.ts';
 import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
 import { countRings, needRingQuota } from './rings.ts';
 
 /** Versions of a key that are shown, newest first. */
 const mostVersionsShown = 1000;
 const mostAliases = 50;
-const mostTags = 50;
-const longestTag = 256;
 
 /** Names a managed key: by name, id or alias. */
 export interface NamedKey {
@@ -50,6 +58,7 @@ export function createManagedKey(
   const there = lookUpManagedKey(ctx.tx, checkRingName(input.name));
   const isThere = there !== undefined && there.deletedAt === undefined;
   if (isThere && input.keepExisting && there.type === type && there.derived === derived) {
+    needSameUses(there, input.uses);
     // Tags, properties and public keys are told to those who may read the key.
     if (isAllowed(ctx.caller, 'key.read', { kind: 'named', name: there.name })) return { key: shown(ctx, there) };
     return { key: { ...keyAnswer(ctx.tx, there, ctx.world.now()), aliases: [], tags: {}, props: {} } };
@@ -75,6 +84,7 @@ export function insertKey(ctx: Context, input: NewKey): ManagedKey {
   if (derived && (!isCipher(type) || !uses.includes('encrypt'))) {
     throw invalidField('derived', `keys of the type ${type} are not derived`);
   }
+  checkRotation(type, input.rotateAfter);
   needFreeName(ctx, name);
   if (tenant.custody === 'client') {
     throw new KmsError('forbidden', 'this tenant keeps to keys held by clients (custody client)');
@@ -82,6 +92,9 @@ export function insertKey(ctx: Context, input: NewKey): ManagedKey {
   needRingQuota(ctx);
   const now = world.now();
   const { activateAt, deactivateAt } = checkedDates(input.activateAt ?? undefined, input.deactivateAt ?? undefined);
+  if (deactivateAt !== undefined && deactivateAt <= now) {
+    throw invalidField('deactivateAt', 'expected a time to come: the key would never protect anything');
+  }
   const id = world.newId('mkey');
   tx.managedKeys.insert({
     id,
@@ -109,35 +122,6 @@ export function insertKey(ctx: Context, input: NewKey): ManagedKey {
   });
   for (const alias of aliases) giveAlias(ctx, mustFind(tx, id), alias);
   return mustFind(tx, id);
-}
-
-function checkKeyName(name: string): string {
-  const lower = checkRingName(name);
-  if (reservedKeyNames.has(lower) || isKeyId(lower)) throw invalidField('name', `expected another name than ${lower}`);
-  return lower;
-}
-
-function orderedUses(uses: readonly KeyUse[]): readonly KeyUse[] {
-  return [...new Set(uses)];
-}
-
-function checkedDates(activateAt: number | undefined, deactivateAt: number | undefined) {
-  if (activateAt !== undefined && deactivateAt !== undefined && deactivateAt <= activateAt) {
-    throw invalidField('deactivateAt', 'expected a time after activateAt');
-  }
-  return { activateAt, deactivateAt };
-}
-
-export function checkedTags(tags: JsonObject): JsonObject {
-  const entries = Object.entries(tags);
-  if (entries.length > mostTags) throw invalidField('tags', `expected at most ${mostTags} tags`);
-  for (const [name, value] of entries) {
-    if (typeof value !== 'string') throw invalidField('tags', 'expected a text for every tag');
-    if (name === '' || name.length > longestTag || value.length > longestTag) {
-      throw invalidField('tags', `expected names and texts of at most ${longestTag} characters`);
-    }
-  }
-  return tags;
 }
 
 interface KeysInput {
@@ -196,14 +180,24 @@ export function rotateManagedKey(
   { key: ref }: NamedKey,
   work: KeyWork = inPlace(ctx.world),
 ): Answer<'rotateManagedKey'> {
-  const key = findManagedKey(ctx.tx, ref);
+  const key = livingKey(ctx, ref);
   needGrowing(ctx, key);
+  needRandom(ctx, key);
   if (key.origin === 'imported' && key.latestVersion === 0) {
     throw new KmsError('conflict', 'the key has no version yet: import one');
   }
   const version = nextVersion(ctx, key, work);
   ctx.note({ object: keyRef(key), changed: ['latestVersion'], objects: [versionRef(version)] });
   return { key: shown(ctx, mustFind(ctx.tx, key.id)) };
+}
+
+/** Throws `conflict` for a secret that somebody wrote: its readers would get random bytes instead. */
+function needRandom({ tx }: Pick<Context, 'tx'>, { id, type, latestVersion }: ManagedKey): void {
+  if (type !== 'secret' || tx.keyVersions.get(id, latestVersion)?.origin !== 'imported') return;
+  throw new KmsError(
+    'conflict',
+    'somebody wrote this secret, and random bytes would take the place of its value: write a new value',
+  );
 }
 
 /** Throws `conflict` for a key in a state in which it gets no new version. */
@@ -226,6 +220,8 @@ export function configureManagedKey(
   if (input.exportable === true && !key.exportable) {
     throw invalidField('exportable', 'expected false: a key that may not leave the appliance stays so');
   }
+  checkRotation(key.type, rotateAfter);
+  checkActivation(stateOf(ctx, key), key.activateAt, input.activateAt);
   const kept = <T>(given: T | null | undefined, before: T | undefined) =>
     given === undefined ? before : (given ?? undefined);
   const change = {
@@ -245,25 +241,14 @@ export function configureManagedKey(
   const state = stateOf(ctx, key);
   if (isDated && state !== key.state) tx.managedKeys.setState(key.id, { ...key, state, updatedAt });
   tx.managedKeys.update(key.id, { ...change, updatedAt });
-  ctx.note({ object: keyRef(key), changed: changedFields({ ...key }, change) });
-  return { key: shown(ctx, mustFind(tx, key.id)) };
-}
-
-function needVersions(
-  { latestVersion }: ManagedKey,
-  {
-    minDecryptVersion: decrypts,
-    minEncryptVersion: encrypts,
-  }: Pick<ManagedKey, 'minDecryptVersion' | 'minEncryptVersion'>,
-): void {
-  if (decrypts > Math.max(1, latestVersion)) {
-    const latest = `latest key version is ${latestVersion}`;
-    throw new KmsError('invalid', `cannot set min decryption version of ${decrypts}, ${latest}`);
-  }
-  if (encrypts !== 0 && (encrypts < decrypts || encrypts > latestVersion)) {
-    const range = `expected 0, or a version from ${decrypts} to ${latestVersion}`;
-    throw new KmsError('invalid', `cannot set min encryption version of ${encrypts}, ${range}`);
-  }
+  const changed = mustFind(tx, key.id);
+  const after = stateOf(ctx, changed);
+  ctx.note({
+    object: keyRef(key),
+    changed: [...changedFields({ ...key }, change), ...(after === state ? [] : ['state'])],
+    ...(after !== state && { state: after }),
+  });
+  return { key: shown(ctx, changed) };
 }
 
 /** Its name is free at once; its aliases stay its own until it is destroyed. */
@@ -331,9 +316,9 @@ function nameTaken(): KmsError {
 /** Gives the key an alias, which must not be another's. */
 export function giveAlias(ctx: Context, key: ManagedKey, given: string): string {
   const { tx, world } = ctx;
-  const alias = checkAlias(given, 'alias');
+  const alias = checkKeyAlias(given);
   const named = tx.managedKeys.byName(alias);
-  if (isKeyId(alias) || reservedKeyNames.has(alias) || (named && named.id !== key.id)) {
+  if (named && named.id !== key.id) {
     throw fieldsError('conflict', [{ field: 'alias', message: 'a managed key has this name' }]);
   }
   const holder = tx.managedKeys.aliasOf(alias);

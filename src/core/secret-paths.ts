@@ -3,10 +3,10 @@
 import { toHex, utf8 } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/hash.ts';
 import { invalidField } from '../errors.ts';
-import { isRingName } from '../model/names.ts';
+import { isRingName, reservedKeyNames } from '../model/names.ts';
 import type { Tables } from '../store/port.ts';
 import type { ManagedKey } from '../store/tables/managed-keys.ts';
-import { isKeyId, reservedKeyNames } from './managed-key-names.ts';
+import { isKeyId } from './managed-key-names.ts';
 
 type Keys = Pick<Tables, 'managedKeys'>;
 

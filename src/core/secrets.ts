@@ -14,12 +14,13 @@ import type { ManagedKey } from '../store/tables/managed-keys.ts';
 import type { Context } from './context.ts';
 import { countUse } from './key-dependents.ts';
 import { addVersion, openVersion } from './key-versions.ts';
+import { checkedTags } from './managed-key-rules.ts';
 import {
-  checkedTags,
   deleteManagedKey,
   insertKey,
   keyRef,
   mustFind,
+  needGrowing,
   shownVersion,
   stateOf,
   versionRef,
@@ -67,7 +68,7 @@ export function writeSecret(
     throw invalidField('value', `expected at most ${longestValue} bytes of JSON, got ${bytes.length}`);
   }
   const there = lookUpSecret(tx, checkSecretPath(path));
-  if (there) needsVersion(ctx, there);
+  if (there) needGrowing(ctx, there);
   if (follows === undefined && there && settingsOf(there).casRequired) {
     throw new KmsError('conflict', 'check-and-set parameter required for this call');
   }
@@ -87,12 +88,6 @@ export function writeSecret(
     ...(there ? { changed: ['latestVersion'] } : { custody: 'server' }),
   });
   return { secret: versionAnswer(path, key, made) };
-}
-
-function needsVersion(ctx: Context, key: ManagedKey): void {
-  const state = stateOf(ctx, key);
-  if (state === 'active' || state === 'pre-active') return;
-  throw new KmsError('conflict', `the key is ${state}, so it gets no new version`);
 }
 
 /** Software deletes its secrets by itself, so that is allowed unless somebody forbids it. */

@@ -29,9 +29,14 @@ export interface PlainSlices {
   slices(ctx: OperationContext, input: EndpointInput): Slices<unknown>;
 }
 
+/** Where bodies are small, a quarter is enough for all but the longest signatures. */
+function growthAt(limit: number, growth: number): number {
+  return Math.min(growth, Math.floor(limit / 4));
+}
+
 /** Properties that follow from the endpoint's declaration. */
 export function traitsOf(endpoint: Endpoint, route: PlainRoute) {
-  const { method, access, changes = method !== 'GET' } = endpoint;
+  const { method, access, changes = method !== 'GET', growth = 0 } = endpoint;
   const isPublic = access.kind === 'public';
   return {
     action: actionOf(access),
@@ -41,7 +46,7 @@ export function traitsOf(endpoint: Endpoint, route: PlainRoute) {
     isActOfOperator: access.kind === 'flag' && access.operator === 'act',
     /** Routes that always wait for more than the store have limits of their own and would block this queue. */
     isQueued: !isPublic && !('prepare' in route && !route.inPlace) && !endpoint.paginated,
-    bodyLimit: isPublic ? publicBodyLimit : Number.POSITIVE_INFINITY,
+    bodyLimit: (usual: number) => Math.min(usual - growthAt(usual, growth), isPublic ? publicBodyLimit : usual),
     kept: (endpoint.body && keptNumbers(endpoint.body)) ?? new Map(),
   };
 }

@@ -210,7 +210,7 @@ export class EndpointWay {
     // The transaction decides; if it admits the request after all, the answer is to try again.
     if (asker === undefined && !this.#traits.isPublic) return Promise.resolve({ problem: changedMeanwhile });
     const rules = {
-      limit: Math.min(this.#appliance.bodyLimit, this.#traits.bodyLimit),
+      limit: this.#traits.bodyLimit(this.#appliance.bodyLimit),
       kept: this.#traits.kept,
       holder: asker,
     };

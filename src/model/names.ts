@@ -6,6 +6,8 @@ const ringName = /^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$/;
 /** A managed key's alias: a ring's name in which `/` may stand, too. */
 export const aliasPattern = '^[A-Za-z0-9][A-Za-z0-9._/-]{0,127}$';
 const aliasName = new RegExp(aliasPattern);
+/** Names that no managed key can have, in lower case: paths below /managed-keys begin with them. */
+export const reservedKeyNames: ReadonlySet<string> = new Set(['wrapping-key', 'random', 'hash']);
 const tenantName = /^[a-z0-9][a-z0-9._-]{0,63}$/;
 
 /** Maximum length of a new account's uid, in characters. */

@@ -1,6 +1,9 @@
 // Times as text: formatting and parsing RFC 3339. A page has thousands of them, and a Date for each would take longer
 // than reading its row.
 
+/** 9999-12-31T23:59:59.999Z, the last time that RFC 3339 can express. */
+export const lastTime = 253_402_300_799_999;
+
 const day = 86_400_000;
 const mostDays = 512;
 /** Character codes of dates, by day since 1970. */

@@ -229,6 +229,9 @@ test('what cannot come is told with the reason', async () => {
     ['trimmed', { min_available_version: 2, min_decryption_version: 2 }, /versions before 2 were trimmed there/],
     ['xchacha', { type: 'xchacha20-poly1305' }, /not supported here: let the source decrypt, and encrypt here again/],
     ['_x', {}, /no key can have this name here/],
+    ['Random', {}, /no key can have this name here: the appliance keeps it for itself/],
+    ['hash', {}, /no key can have this name here: the appliance keeps it for itself/],
+    ['wrapping-key', {}, /no key can have this name here: the appliance keeps it for itself/],
     ['kms-import-00ff', {}, /left behind by an import that was cut off/],
     ['a/../b', {}, /no name that a transit engine gives/],
     ['TRIMMED', {}, undefined],
@@ -250,6 +253,32 @@ test('what cannot come is told with the reason', async () => {
   const named = await d.kms([...it.args, '--yes', '--key', 'kept', '--key', 'none']);
   assert.equal(named.code, 1, 'a key that was named did not come');
   assert.match(named.stdout, /^none +unknown +cannot come +the source has no such key$/m);
+  assert.ok(it.asked.every(({ method }) => method === 'GET'));
+});
+
+test('a name that no key can have here keeps no other from coming', async () => {
+  await using d = await started();
+  await using it = await source(d);
+  it.keys.set('Random', key(1));
+  it.keys.set('payroll', key(1));
+  const { code, stdout, stderr } = await d.kms([...it.args, '--yes']);
+  assert.equal(code, 0, stderr);
+  assert.match(stdout, /^Random +unknown +cannot come +no key can have this name here/m);
+  assert.match(stdout, /^payroll +aes256-gcm +1 +came over/m);
+  assert.match(stderr, /^kms: 1 of 2 keys came over; .*\nkms: 1 cannot come: see its note in the table above\n$/);
+});
+
+test('--encrypts takes RSA keys that would come, and nothing else', async () => {
+  await using d = await started();
+  await using it = await source(d);
+  it.keys.set('payroll', key(1));
+  for (const [name, problem] of [
+    ['payrol', 'no key payrol is among those that would come'],
+    ['payroll', 'expected RSA keys, but payroll is aes256-gcm'],
+  ] as const) {
+    const { code, stdout, stderr } = await d.kms([...it.args, '--encrypts', name, '--dry-run']);
+    assert.deepEqual([code, stdout, stderr.split(';')[0]], [2, '', `kms: --encrypts: ${problem}`]);
+  }
   assert.ok(it.asked.every(({ method }) => method === 'GET'));
 });
 

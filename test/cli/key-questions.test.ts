@@ -84,6 +84,62 @@ test('compromised is for good: it looks first, shows who uses the key, and takes
   assert.match(enabled.stderr, /^kms: .*: only a key that is suspended or not active yet can/);
 });
 
+test('a date of deactivation that is over asks as `deactivate` does, and one to come does not', async () => {
+  await using d = await withKey('key create unseal');
+  await d.kms('key encrypt unseal', { stdin: 'x' });
+  const deed =
+    'deactivates the managed key unseal for good, as that time is over: it still decrypts and verifies, but never ' +
+    'protects anything new';
+  const line = 'key config unseal --deactivate-at 2020-01-01';
+  const alone = await d.kms(line);
+  assert.deepEqual(pick(alone), [2, '', `kms: this ${deed}, and there is no terminal to ask at; add --yes to do it\n`]);
+  const asked = await d.kms(line, { tty, stdin: typed('n\n') });
+  assert.match(asked.stderr, /^Who uses unseal:\n.*\n {2}local .*encrypt.*\nThis deactivates /);
+  assert.equal((await d.kms('key encrypt unseal', { stdin: 'x' })).code, 0);
+  assert.equal((await d.kms('key config unseal --deactivate-at 2999-01-01')).code, 0);
+  assert.match((await d.kms(`${line} --yes`)).stdout, /^state +deactivated$/m);
+  const made = await d.kms('key create dead --deactivate-at 2020-01-01');
+  const never = 'deactivateAt: expected a time to come: the key would never protect anything';
+  assert.match(made.stderr, new RegExp(`^kms: (--deactivate-at|deactivateAt): ${never.slice(14)}`));
+  assert.equal(made.code, 1);
+});
+
+test('a secret that shall not leave the appliance again asks, since nothing could read it', async () => {
+  await using d = await withKey('key create unseal --exportable true');
+  await d.kms('secret put db', { stdin: '{}' });
+  await d.kms('secret get db');
+  const deed = 'makes the secret db unreadable for good: nothing and nobody gets its value again';
+  const line = 'key config db --exportable false';
+  const alone = await d.kms(line);
+  assert.deepEqual(pick(alone), [2, '', `kms: this ${deed}, and there is no terminal to ask at; add --yes to do it\n`]);
+  const asked = await d.kms(line, { tty, stdin: typed('n\n') });
+  assert.match(asked.stderr, /^Who uses db:\n.*\n {2}local .*export.*\nThis makes the secret db unreadable/);
+  assert.equal((await d.kms('secret get db')).code, 0);
+  assert.equal((await d.kms(line, { tty, stdin: typed('y\n') })).code, 0);
+  assert.equal((await d.kms(line)).code, 0, 'it was that already');
+  assert.equal((await d.kms('key config unseal --exportable false')).code, 0);
+});
+
+test('names that no managed key can have are told as names of nothing, whatever is done', async () => {
+  await using d = await withKey('key create unseal');
+  for (const name of ['random', 'hash', 'wrapping-key']) {
+    for (const line of [
+      'show NAME',
+      'encrypt NAME',
+      'delete NAME --yes',
+      'dependents NAME',
+      'config NAME',
+      'rotate NAME',
+    ]) {
+      const { code, stdout, stderr } = await d.kms(`key ${line.replace('NAME', name)}`, { stdin: 'x' });
+      assert.deepEqual([code, stdout], [1, ''], line);
+      assert.match(stderr, /^kms: there is no (?:such managed key|managed key \S+)/, line);
+    }
+    const created = await d.kms(`key create ${name}`);
+    assert.match(created.stderr, /expected another name than/);
+  }
+});
+
 test('deactivate, of a key or one version, is for good and asks', async () => {
   await using d = await withKey('key create unseal', 'key rotate unseal');
   const made = await d.kms('key encrypt unseal', { stdin: 'x' });

@@ -253,8 +253,24 @@ test('sign and verify, of every kind of option; what does not fit is exit code 1
   assert.deepEqual([answer.code, JSON.parse(answer.stdout)], [1, { valid: false }]);
   assert.match(
     (await d.kms('key sign rsa', { stdin: 'x'.repeat(600_000) })).stderr,
-    /give the hash with --prehashed\n$/,
+    /for RSA and ECDSA keys, hash it, and give the hash with --prehashed\n$/,
   );
+});
+
+test('the longest message that is taken comes back, and a MAC too long to make is not told of --prehashed', async () => {
+  await using d = await withKey('key create unseal', 'key create hook --type hmac-sha256');
+  const stdin = 'x'.repeat(512 * 1024);
+  const made = await d.kms('key encrypt unseal', { stdin });
+  assert.equal(made.code, 0, made.stderr);
+  const back = await d.kms('key decrypt unseal', { stdin: made.stdout });
+  assert.equal(back.code, 0, back.stderr);
+  assert.ok(back.stdout === stdin);
+  const mac = await d.kms('key mac hook', { stdin });
+  assert.equal((await d.kms(['key', 'verify', 'hook', '--mac', mac.stdout], { stdin })).code, 0);
+  for (const line of ['key mac hook', 'key verify hook --mac vault:v1:AAAA']) {
+    const over = await d.kms(line, { stdin: `${stdin}x` });
+    assert.match(over.stderr, /over the limit of 524288 bytes; let the MAC be that of its hash, in both places\n$/);
+  }
 });
 
 test('MACs and data keys', async () => {

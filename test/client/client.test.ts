@@ -85,6 +85,21 @@ for (const name of ['', '.', '..']) {
   });
 }
 
+test('a name that leads to the path of another endpoint is one that nothing has', async () => {
+  const { seen, fetch } = recorder(() => Response.json({}));
+  const client = createClient({ baseUrl: 'https://kms.example', fetch });
+  for (const key of ['random', 'hash', 'wrapping-key']) {
+    const none = { code: 'not-found', message: 'there is no such managed key' };
+    await assert.rejects(client.getManagedKey({ key }), none);
+    await assert.rejects(client.deleteManagedKey({ key }), none);
+  }
+  await assert.rejects(client.getAsset({ id: 'search' }), {
+    code: 'not-found',
+    message: 'there is nothing of this name',
+  });
+  assert.equal(seen.length, 0);
+});
+
 const failures: readonly (readonly [status: number, body: unknown, code: string, message: string])[] = [
   [400, { message: 'name: is missing', errors: { name: 'is missing' } }, 'invalid', 'name: is missing'],
   [400, { state: 'malformed-password', results: {} }, 'invalid', 'the password does not meet the rules'],

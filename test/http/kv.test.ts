@@ -13,8 +13,15 @@ interface Got {
   readonly body: AnyJson;
 }
 
-async function v1(a: Appliance, method: string, path: string, body?: object, token = a.root.key): Promise<Got> {
-  const bytes = new TextEncoder().encode(body === undefined ? '' : JSON.stringify(body));
+async function v1(
+  a: Appliance,
+  method: string,
+  path: string,
+  body?: object | string,
+  token = a.root.key,
+): Promise<Got> {
+  const text = typeof body === 'string' ? body : JSON.stringify(body);
+  const bytes = new TextEncoder().encode(text ?? '');
   const { pathname, search } = new URL(`http://kms.test/v1/${path}`);
   const { outcome } = await a.app.handle({
     surface: 'vault',
@@ -24,8 +31,8 @@ async function v1(a: Appliance, method: string, path: string, body?: object, tok
     body: { read: async (limit: number) => (bytes.length > limit ? undefined : bytes) },
   });
   const response = respond(outcome);
-  const text = await response.text();
-  return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
+  const answer = await response.text();
+  return { status: response.status, body: answer === '' ? undefined : JSON.parse(answer) };
 }
 
 const put = (a: Appliance, path: string, data: object, options?: object) =>
@@ -57,6 +64,15 @@ test('a value is written, and read by its version', async () => {
   isRefused(await v1(a, 'GET', 'secret/data/db/1?version=3'), 404);
   isRefused(await v1(a, 'GET', 'secret/data/db'), 404);
   assert.equal((await v1(a, 'GET', 'secret/data/db/1?version=x')).status, 400);
+});
+
+test('a number that would change is refused, as in the native interface, and one beside the data is not read', async () => {
+  const a = await testAppliance();
+  const sent = async (raw: string) => v1(a, 'PUT', 'secret/data/exact', raw);
+  const problem = 'data: holds a number that cannot be kept exactly: send it as a string';
+  isRefused(await sent('{"data": {"a": [{"n": 12345678901234567890}]}}'), 400, problem);
+  assert.equal((await sent('{"data": {"n": 1e400}}')).status, 400);
+  assert.equal((await sent('{"data": {"n": "12345678901234567890"}, "x": 12345678901234567890}')).status, 200);
 });
 
 test('check-and-set refuses what is not the next version', async () => {
@@ -381,13 +397,15 @@ test('names from paths: examples', () => {
   }
 });
 
-test('the transit engine has no secrets: whatever names one is answered as if it named nothing', async () => {
+test('the transit engine has no secrets and no deleted keys: whatever names one is answered as if it named nothing', async () => {
   const a = await testAppliance();
   await put(a, 'hidden', { n: 1 });
   for (const name of ['kept', 'target']) {
     await v1(a, 'PUT', `transit/keys/${name}`, { type: name === 'kept' ? 'aes256-gcm96' : 'rsa-2048' });
   }
   const before = (await a.call('GET', '/managed-keys/hidden')).body.key;
+  await a.call('POST', '/managed-keys', { name: 'deleted', deletionAllowed: true });
+  await a.call('DELETE', '/managed-keys/deleted');
   const list = await v1(a, 'GET', 'transit/keys?list=true');
   assert.deepEqual(list.body.data.keys, ['kept', 'target']);
   const text = Buffer.from('x').toString('base64');
@@ -424,6 +442,7 @@ test('the transit engine has no secrets: whatever names one is answered as if it
     const missing = await answer('nobody');
     assert.ok([400, 404].includes(Number(missing[0])), `${path}: ${missing}`);
     assert.deepEqual(await answer('hidden'), missing, path);
+    assert.deepEqual(await answer('deleted'), missing, path);
     assert.equal((await answer('hidden', stranger))[0], 403, path);
   }
   // The name is taken all the same.

@@ -179,7 +179,11 @@ test('no change of dates takes back what they have done, and it needs the flag o
   const both = await a.keyWith(`key.${name}.config`, `key.${name}.state`);
   const dated = async (change: object) => (await ok(a.call('PUT', path, change, { key: both.key }))).key.state;
   a.advance(day);
-  assert.equal(await dated({ activateAt: now + day + 1000 }), 'active');
+  await refused(
+    a.call('PUT', path, { activateAt: now + 9 * day }, { key: both.key }),
+    400,
+    /^activateAt: .* is active/,
+  );
   a.advance(day);
   assert.equal(await dated({ deactivateAt: null }), 'deactivated');
   assert.equal((await ok(a.call('GET', `/managed-keys/${name}`))).key.deactivateAt, null);

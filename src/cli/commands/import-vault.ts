@@ -32,6 +32,7 @@ export async function vault(cli: ImportCli): Promise<number> {
   const samples = file === undefined ? [] : await readSamples(file);
   const source = await sourceOf(cli);
   const steps = await withClient(cli, (client) => plan(cli, source, client));
+  checkEncrypting(cli, steps);
   if (cli.get('--dry-run')) return report(cli, { source, outcomes: steps.map(planned), verdicts: [] });
   const coming = steps.filter(isCandidate);
   if (coming.length > 0) {
@@ -93,6 +94,16 @@ async function plan(cli: ImportCli, source: VaultSource, client: Client): Promis
     taken.add(lower);
   }
   return steps;
+}
+
+/** Throws `usage` for a name that --encrypts would do nothing for: such a key could never be made to encrypt later. */
+function checkEncrypting(cli: ImportCli, steps: readonly Step[]): void {
+  const types = new Map(steps.map(planned).map(({ name, type }) => [name, type]));
+  for (const name of cli.get('--encrypts')) {
+    const type = types.get(name) ?? 'unknown';
+    if (type === 'unknown') throw cli.wrong(`--encrypts: no key ${name} is among those that would come`);
+    if (!type.startsWith('rsa-')) throw cli.wrong(`--encrypts: expected RSA keys, but ${name} is ${type}`);
+  }
 }
 
 async function stepOf(cli: ImportCli, source: VaultSource, client: Client, name: string): Promise<Step> {
@@ -289,6 +300,9 @@ async function printOutcomes(cli: ImportCli, outcomes: readonly Outcome[]): Prom
   if (came === 0) return;
   const text = 'they may be exported here as there, until `kms key config NAME --exportable false`';
   await say(cli.io, `${came} of ${outcomes.length} keys came over; ${text}`);
+  const left = outcomes.filter(({ result }) => result === 'unsupported').length;
+  if (left > 0)
+    await say(cli.io, `${left} cannot come: see ${left === 1 ? 'its note' : 'their notes'} in the table above`);
 }
 
 async function sayVerdicts(cli: ImportCli, verdicts: readonly Verdict[]): Promise<void> {

@@ -56,7 +56,7 @@ function withNewVersion(error: unknown, key: string): unknown {
 function checkSource(cli: ImportCli): void {
   const isPrivate = cli.get('--from') !== undefined;
   if (isPrivate && cli.get('--public-key') !== undefined) throw cli.wrong('--from and --public-key exclude each other');
-  if (!isPrivate && cli.get('--public-key') === undefined) throw cli.wrong('--from is missing');
+  if (!isPrivate && cli.get('--public-key') === undefined) throw cli.wrong('expected --from, or --public-key');
   if (!cli.get('--new-version')) {
     if (cli.get('--type') === undefined) throw cli.wrong('--type is missing');
     return;
@@ -116,11 +116,12 @@ export async function exportKey(cli: ExportCli): Promise<void> {
   const { version, format, wrapping } = exported;
   if (cli.json) return printJson(cli, given({ version, format, wrapping }));
   const path = pathFrom(cli.io, cli.get('--output') ?? '');
-  const how = 'plaintext' in to ? 'in clear: keep it safe' : `wrapped with ${wrappingText(wrapping)}`;
+  const how = 'plaintext' in to ? 'in clear: keep it safe' : 'wrapped with RSA-OAEP-SHA256 and AES-KWP';
   await say(cli.io, visible(`${path} has version ${version} of ${name}, ${how}`));
 }
 
-type Target = { readonly plaintext: true } | { readonly publicKey: string };
+/** Short keys are wrapped in both steps too, so that what opens one with CKM_RSA_AES_KEY_WRAP opens all. */
+type Target = { readonly plaintext: true } | { readonly publicKey: string; readonly wrapping: 'oaep-kwp' };
 
 async function targetOf(cli: ExportCli): Promise<Target> {
   const path = cli.get('--to-public-key');
@@ -129,7 +130,7 @@ async function targetOf(cli: ExportCli): Promise<Target> {
   if (isPlain) return { plaintext: true };
   if (path === undefined) await mustBeExportable(cli);
   if (path === undefined) throw cli.wrong('expected --to-public-key FILE to wrap the key to, or --plaintext');
-  return { publicKey: publicKeyText(await readSmallFile(path, 'the public key')) };
+  return { publicKey: publicKeyText(await readSmallFile(path, 'the public key')), wrapping: 'oaep-kwp' };
 }
 
 /** Throws `conflict` if no option would help. */
@@ -142,9 +143,6 @@ async function mustBeExportable(cli: ExportCli): Promise<void> {
     });
   });
 }
-
-const wrappingText = (wrapping: Exported['wrapping']): string =>
-  wrapping === 'oaep-kwp' ? 'RSA-OAEP-SHA256 and AES-KWP' : 'RSA-OAEP-SHA256';
 
 interface Exported {
   readonly version: number;

@@ -20,7 +20,7 @@ export async function encrypt(cli: CliOf<typeof keyUse.encrypt>): Promise<void> 
 
 export async function decrypt(cli: CliOf<typeof keyUse.decrypt>): Promise<void> {
   mustReachStdout(cli.io);
-  const ciphertext = Buffer.from(await message(cli))
+  const ciphertext = Buffer.from(await message(cli, fileInstead, longestCiphertext))
     .toString('utf8')
     .trim();
   await withClient(cli, async (client) => {
@@ -46,7 +46,7 @@ export async function verify(cli: CliOf<typeof keyUse.verify>): Promise<void> {
   const mac = cli.get('--mac')?.trim();
   if (signature !== undefined && mac !== undefined) throw cli.wrong('--signature and --mac exclude each other');
   if (!signature && !mac) throw cli.wrong('expected --signature or --mac with what `kms key sign` or `mac` printed');
-  const input = (await message(cli, hashInstead)).toBase64();
+  const input = (await message(cli, mac === undefined ? hashInstead : macOfHash)).toBase64();
   const answer = await withClient(cli, (client) =>
     client.verifyWithKey({ key: cli.get('<NAME>'), input, ...given({ signature, mac }), ...schemeOf(cli) }),
   );
@@ -60,7 +60,7 @@ export async function verify(cli: CliOf<typeof keyUse.verify>): Promise<void> {
 }
 
 export async function mac(cli: CliOf<typeof keyUse.mac>): Promise<void> {
-  const input = (await message(cli)).toBase64();
+  const input = (await message(cli, macOfHash)).toBase64();
   await withClient(cli, async (client) => {
     const answer = await client.macWithKey({ key: cli.get('<NAME>'), input });
     if (cli.json) await printJson(cli, answer);
@@ -102,13 +102,19 @@ function schemeOf(cli: CliOf<typeof scheme>) {
   });
 }
 
-/** Maximum bytes: base64 of it still fits into a request. */
+/** Maximum bytes: base64 of it still fits into a request, and so does what is made of it. */
 const longestMessage = 512 * 1024;
-const hashInstead = 'hash it, and give the hash with --prehashed';
+/** An encrypted message comes as text, which is longer. */
+const longestCiphertext = 1024 * 1024;
+const fileInstead = 'for files there are `kms encrypt` and `kms decrypt`';
+/** Ed25519 keys sign a hash as if it were the message, which verifies only here. */
+const hashInstead = 'for RSA and ECDSA keys, hash it, and give the hash with --prehashed';
+const macOfHash = 'let the MAC be that of its hash, in both places';
 
 async function message(
   cli: Cli<{ '[FILE]': string | undefined }>,
-  hint = 'for files there are `kms encrypt` and `kms decrypt`',
+  hint = fileInstead,
+  longest = longestMessage,
 ): Promise<Uint8Array> {
   const { source, close } = await openInput(cli, cli.get('[FILE]'));
   const pieces: Uint8Array[] = [];
@@ -117,8 +123,8 @@ async function message(
     for await (const piece of source) {
       pieces.push(piece);
       length += piece.length;
-      if (length > longestMessage) {
-        throw new KmsError('invalid', `the message is over the limit of ${longestMessage} bytes`, { hint });
+      if (length > longest) {
+        throw new KmsError('invalid', `the message is over the limit of ${longest} bytes`, { hint });
       }
     }
   } finally {

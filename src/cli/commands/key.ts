@@ -126,17 +126,7 @@ export async function config(cli: CliOf<typeof key.config>): Promise<void> {
     activateAt: cli.get('--activate-at'),
     deactivateAt: cli.get('--deactivate-at'),
   });
-  const oldest = changes.minDecryptVersion;
-  const lines = oldest === undefined ? [] : await detailsFrom(cli, (client) => refusedLines(client, cli, name, oldest));
-  if (lines.length > 0) {
-    const versions = oldest === 2 ? 'version 1' : `versions before ${oldest}`;
-    await confirm(
-      cli,
-      `makes the managed key ${name} refuse ${versions}: data that they protect cannot be read ` +
-        'until it is lowered again',
-      { details: async () => lines },
-    );
-  }
+  for (const { deed, details } of await questionsOf(cli, changes)) await confirm(cli, deed, { details });
   await withClient(cli, async (client) => {
     const answer =
       Object.keys(changes).length > 0
@@ -144,6 +134,49 @@ export async function config(cli: CliOf<typeof key.config>): Promise<void> {
         : await client.getManagedKey({ key: name });
     await printThing(cli, answer, keyPairs(answer.key));
   });
+}
+
+interface Changes {
+  readonly minDecryptVersion?: number | undefined;
+  readonly exportable?: boolean | undefined;
+  readonly deactivateAt?: number | null | undefined;
+}
+
+interface Question {
+  readonly deed: string;
+  details(): Promise<readonly string[]>;
+}
+
+/** Questions before changes that stop software at once. */
+async function questionsOf(cli: CliOf<typeof key.config>, changes: Changes): Promise<readonly Question[]> {
+  const name = cli.get('<NAME>');
+  const { minDecryptVersion: oldest, exportable, deactivateAt } = changes;
+  const questions: Question[] = [];
+  const lines = oldest === undefined ? [] : await detailsFrom(cli, (client) => refusedLines(client, cli, name, oldest));
+  if (lines.length > 0) {
+    const versions = oldest === 2 ? 'version 1' : `versions before ${oldest}`;
+    const deed = `makes the managed key ${name} refuse ${versions}: data that they protect cannot be read`;
+    questions.push({ deed: `${deed} until it is lowered again`, details: async () => lines });
+  }
+  if (typeof deactivateAt === 'number' && deactivateAt <= Date.now()) {
+    const rest = 'it still decrypts and verifies, but never protects anything new';
+    questions.push({
+      deed: `deactivates the managed key ${name} for good, as that time is over: ${rest}`,
+      details: () => detailsFrom(cli, (client) => dependentLines(client, name, width(cli))),
+    });
+  }
+  const readers = exportable === false ? await detailsFrom(cli, (client) => readerLines(client, cli, name)) : [];
+  if (readers.length > 0) {
+    const deed = `makes the secret ${name} unreadable for good: nothing and nobody gets its value again`;
+    questions.push({ deed, details: async () => readers });
+  }
+  return questions;
+}
+
+/** Lines on the readers of a secret that can be read; none for other keys, which work on all the same. */
+async function readerLines(client: Client, cli: Cli, name: string): Promise<readonly string[]> {
+  const { key } = await client.getManagedKey({ key: name });
+  return key.type === 'secret' && key.exportable ? dependentLines(client, key.displayName, width(cli)) : [];
 }
 
 /** Lines on the users of versions that would be refused; none if all of those are refused already. */

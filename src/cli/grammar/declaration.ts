@@ -8,7 +8,7 @@ import { isJsonObject } from '../../model/json.ts';
 import { isLabel, longestLabel } from '../../model/label.ts';
 import { nearest } from '../../model/nearest.ts';
 import { type Io, pathFrom } from '../io.ts';
-import { lastTime, longestAge, readPastTime, readTime } from './time-text.ts';
+import { isWritable, longestAge, readPastTime, readTime } from './time-text.ts';
 
 /** Kinds of names that an appliance or this machine knows. */
 const nameKinds = [
@@ -362,7 +362,7 @@ export const moment = option((given, place) => {
   if (given === 'never') return null;
   const age = parseAge(given);
   if (age === undefined) return readTime(given, place.name, ', an age such as 90d, or never');
-  if (Date.now() + age <= lastTime) return Date.now() + age;
+  if (isWritable(Date.now() + age)) return Date.now() + age;
   throw wrong(place, `expected a time before the year 10000 or never, got "${given}"`);
 });
 

@@ -35,7 +35,7 @@ export const newKey = {
   ),
   '--derived': toggle('each message has a key of its own, derived by the context that it comes with'),
   '--exportable': choice('whether the key may leave the appliance, see `kms key export` (default: by its use)'),
-  '--rotate-after': age('AGE', 'how old a version gets before the key rotates, such as 12h or 90d, or never'),
+  '--rotate-after': age('AGE', 'how old a version gets before its next use rotates the key: 12h, 90d or never'),
 };
 
 const dates = {
@@ -87,7 +87,7 @@ export const key = {
   ),
   config: command(
     'config',
-    'show or change the configuration of a managed key; before old versions are refused, it asks',
+    'show or change the configuration of a managed key; before it stops anything at once, it asks',
     [
       'kms key config unseal',
       'kms key config unseal --rotate-after 90d',

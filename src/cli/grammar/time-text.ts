@@ -2,10 +2,12 @@
 // age, today and yesterday. An implausible number is refused with the time it probably means.
 import { KmsError } from '../../errors.ts';
 import { parseAge } from '../../model/ages.ts';
-import { isDay, parseTimestamp, timestamp } from '../../model/timestamp.ts';
+import { isDay, lastTime, parseTimestamp, timestamp } from '../../model/timestamp.ts';
 
-/** The last time that RFC 3339 can express. */
-export const lastTime = 253_402_300_799_999;
+/** Whether RFC 3339 can express a time to come. */
+export function isWritable(time: number): boolean {
+  return time <= lastTime;
+}
 
 /** `others` names further forms that the option `name` accepts. Throws `usage`. */
 export function readTime(given: string, name: string, others = ''): number {

@@ -29,7 +29,7 @@ export const managedKeyNotes: Readonly<Record<(typeof managedKeyEndpoints)[numbe
     description: [
       'Makes a managed key and its first version. The appliance holds the key and works with it. Anyone who has the master key and the database can do so too, unlike with a KeyRing. A tenant can be barred from such keys: `kms tenant update NAME --custody client`.',
       '`type`, `uses` and `derived` never change. Without `type` the key is `aes256-gcm`; without `uses` it has those that are usual for its type: `encrypt` and `decrypt` for ciphers, `sign` and `verify` for key pairs, `mac` and `verify` for HMAC, `export` for a `secret`. An RSA key either encrypts or signs.',
-      'With `activateAt` in the future the key is `pre-active` until then. With `origin` `imported` it has no version, and does nothing, until one is imported.',
+      'With `activateAt` in the future the key is `pre-active` until then. With `origin` `imported` it has no version, and does nothing, until one is imported. `deactivateAt` must be to come. A `secret` has no `rotateAfter`.',
     ],
     body: {
       name: 'Unseal',
@@ -90,7 +90,7 @@ export const managedKeyNotes: Readonly<Record<(typeof managedKeyEndpoints)[numbe
   },
   rotateManagedKey: {
     description: [
-      'Creates a new version, which protects all that is new from now on. Earlier versions still decrypt and verify.',
+      'Creates a new version, which protects all that is new from now on. Earlier versions still decrypt and verify. The version of a `secret` has random bytes, so one whose value somebody wrote is refused.',
     ],
     params,
     problems: { 400: [{ message: 'the key is suspended, so it gets no new version' }, clients], 404: [noKey] },
@@ -98,7 +98,8 @@ export const managedKeyNotes: Readonly<Record<(typeof managedKeyEndpoints)[numbe
   },
   configureManagedKey: {
     description: [
-      'Replaces what the request names and keeps the rest. It destroys no version: those below `minDecryptVersion` are not used, but are usable again once you lower it. `exportable` can be taken away, and never given back.',
+      'Replaces what the request names and keeps the rest. It destroys no version: those below `minDecryptVersion` are not used, but are usable again once you lower it. `exportable` can be taken away, and never given back; nobody can read a `secret` without it any more.',
+      'A `deactivateAt` that is over deactivates the key at once, for good. `activateAt` is for a key that was never active.',
     ],
     params,
     body: {
@@ -159,7 +160,7 @@ export const managedKeyNotes: Readonly<Record<(typeof managedKeyEndpoints)[numbe
   },
   listManagedKeyDependents: {
     description: [
-      'Says which callers used which version of the key, through which dialect, for what, how often and when last. Ask it before you suspend or delete a key. The counts are kept with the key; the activity log is not searched.',
+      'Says which callers used which version of the key, through which dialect, for what, how often and when last. Ask it before you suspend or delete a key. The counts are kept with the key; the activity log is not searched. A use that comes to nothing, such as decrypting something altered, is not counted.',
       'Up to 2,000 such uses are kept for each key. When there are more, those of deleted callers go first, then those that are longest ago.',
     ],
     params,

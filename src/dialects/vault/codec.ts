@@ -1,4 +1,5 @@
 // The codec of Vault's clients: translates their request bodies into ours, and our responses and refusals into theirs.
+import { type ExactJson, inexactNumber, type Kept, parseExactly } from '../../api/exact-json.ts';
 import { sealedError } from '../../http/admission.ts';
 import { publicBodyLimit, tooLarge } from '../../http/body.ts';
 import type { Codec } from '../../http/codec.ts';
@@ -9,11 +10,11 @@ import { bodyOf, invalid, isSealed, nothing, permissionDenied, problem, type Vau
 import type { Operation } from './operation.ts';
 
 /** @param nextId ids of the response envelopes. */
-export function codecOf({ body, item, answer }: Operation, nextId: () => string): Codec {
+export function codecOf({ body, item, kept, answer }: Operation, nextId: () => string): Codec {
   return {
     ...(body && {
       decode(bytes) {
-        const came = objectOf(bytes);
+        const came = objectOf(bytes, kept);
         return { value: body(came), came };
       },
     }),
@@ -72,20 +73,29 @@ export function readBytes({ body }: ApiRequest): Promise<Uint8Array | undefined>
   return body.read(publicBodyLimit, undefined);
 }
 
+const noneKept: Kept = new Map();
 const utf8 = new TextDecoder('utf-8', { fatal: true });
 
-/** The body as an object; empty if there was none. Throws `invalid` if it is not an object, and `too-large`. */
-export function objectOf(bytes: Uint8Array | undefined): JsonObject {
+/**
+ * The body as an object; empty if there was none. Throws `invalid` if it is not an object, or for a number in `kept`
+ * that would change, and `too-large`.
+ */
+export function objectOf(bytes: Uint8Array | undefined, kept: Kept = noneKept): JsonObject {
   if (!bytes) throw tooLarge(publicBodyLimit);
   if (bytes.length === 0) return {};
-  let value: unknown;
-  try {
-    value = JSON.parse(utf8.decode(bytes));
-  } catch {
-    throw invalid('failed to decode JSON input');
-  }
+  const { value, inexact } = parsedIn(bytes, kept);
   // `bao write -f` and `vault write -f` send null.
   if (value === null) return {};
   if (!isJsonObject(value)) throw invalid('failed to decode JSON input');
+  const [field] = inexact;
+  if (field !== undefined) throw invalid(`${field}: ${inexactNumber}`);
   return value;
+}
+
+function parsedIn(bytes: Uint8Array, kept: Kept): ExactJson {
+  try {
+    return parseExactly(utf8.decode(bytes), kept);
+  } catch {
+    throw invalid('failed to decode JSON input');
+  }
 }

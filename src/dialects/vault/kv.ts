@@ -1,6 +1,7 @@
 // The KV engine, version 2, as far as databases and the command lines of Vault and OpenBao need it for keys: its paths
 // under a mount, each with the endpoint of ours that serves it. The name of a mount is part of a secret's path, unless
 // it is `secret`.
+import type { Kept } from '../../api/exact-json.ts';
 import type { SecretMetadata, SecretVersion } from '../../api/secrets.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { mostSecretVersions } from '../../model/key-types.ts';
@@ -98,9 +99,12 @@ function readData(path: string, version: string): Operation {
   };
 }
 
+const stored: Kept = new Map([['data', 'all']]);
+
 function writeData(path: string): Operation {
   return {
     ...base('writeSecret', path),
+    kept: stored,
     body(given) {
       const { data: value, options } = given;
       if (value === undefined || value === null) throw invalid('no data provided');

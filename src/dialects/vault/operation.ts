@@ -1,6 +1,7 @@
 // Operation is one of our endpoints in the transit engine's terms; Setting is a path of the engine that no endpoint of
 // ours serves, since there is nothing to set.
 import type { EndpointId } from '../../api/endpoints.ts';
+import type { Kept } from '../../api/exact-json.ts';
 import type { ManagedKey } from '../../api/managed-keys.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { VaultResponse } from './answers.ts';
@@ -20,6 +21,8 @@ export interface Operation {
   readonly query?: Readonly<Record<string, string>>;
   /** Translates the client's body into ours. Throws `invalid`. */
   readonly body?: (given: JsonObject) => object;
+  /** Fields of the client's body whose numbers are stored, and refused if they would change. */
+  readonly kept?: Kept;
   /** The part of a list item that is written. */
   readonly item?: (item: ManagedKey) => unknown;
   /** Translates our response into theirs. Throws `invalid`, with which the operation fails. */
