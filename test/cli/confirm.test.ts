@@ -37,7 +37,9 @@ test('what deletes or removes asks, and nothing else says that it does', async (
 });
 
 for (const leaf of destroying) {
-  const needed = leaf.options.filter(({ mandatory }) => mandatory).flatMap(({ long = '' }) => [long, '1']);
+  const needed = leaf.options
+    .filter((option) => option.mandatory || (option.long === '--version' && leaf.name() === 'destroy'))
+    .flatMap(({ long = '' }) => [long, '1']);
   const words = [...wordsOf(leaf), ...leaf.registeredArguments.map(() => 'it'), ...needed];
   test(`${words.join(' ')}: without a terminal it takes --yes, and on one somebody's word`, async () => {
     await using d = await desk();

@@ -41,6 +41,7 @@ async function expose(): Promise<ReadonlyMap<string, Family>> {
   await post('/ks/encrypt', { ringname: 'payroll' });
   await post('/managed-keys', { name: 'unseal' });
   await post('/managed-keys/unseal/encrypt', { items: [{ plaintext: '' }] });
+  await post('/auth/workload/login', { token: 'x', role: 'x' });
   const text = await (await appliance.app.fetch(new Request('http://kms.test/metrics', { headers }), {})).text();
   // Metrics of a node, which also has those of its turns.
   const shared = new Metrics(0);
