@@ -131,7 +131,7 @@ export const clientPaths = {
   getApiKeyProps: ['GET', '/auth/apikey/{apikeyid}/props'],
   listProofs: ['GET', '/auth/apikeys/{keyid}/proofs'],
   addProof: ['POST', '/auth/apikeys/{keyid}/proofs'],
-  testProof: ['POST', '/auth/apikeys/{keyid}/proofs/test'],
+  testProof: ['POST', '/auth/apikeys/{keyid}/proof-test'],
   updateProof: ['PATCH', '/auth/apikeys/{keyid}/proofs/{proof}'],
   removeProof: ['DELETE', '/auth/apikeys/{keyid}/proofs/{proof}'],
   searchKeyringApiKeys: ['GET', '/auth/search/keyring/{keyringname}/apikey', 'id', 'wildcard', 'cursor', 'limit'],

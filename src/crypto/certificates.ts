@@ -114,9 +114,13 @@ function readTime(reader: DerReader): number {
   if (!form?.test(text)) throw malformed('a time');
   // Two digits of a year stand for 1950 to 2049.
   const whole = tag === tags.utcTime ? (text < '5' ? `20${text}` : `19${text}`) : text;
-  const iso = whole.replace(/^(....)(..)(..)(..)(..)(..)Z$/, '$1-$2-$3T$4:$5:$6Z');
-  const time = Date.parse(iso);
-  if (Number.isNaN(time)) throw malformed('a time');
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = [4, 6, 8, 10, 12, 14].map((end, n) =>
+    Number(whole.slice(n === 0 ? 0 : end - 2, end)),
+  );
+  const time = Date.UTC(year, month - 1, day, hour, minute, second);
+  // A day or hour that there is not would be another one; years before 100 would be of the last century.
+  const isReal = new Date(time).toISOString().replace(/[-T:]|\.000/g, '') === whole;
+  if (!isReal) throw malformed('a time');
   return time;
 }
 

@@ -284,7 +284,7 @@ test('private addresses are asked only for those who run the appliance', async (
 });
 
 const test503 = (a: Appliance, keyid: string, token: string, options: AnyJson) =>
-  a.call('POST', `/auth/apikeys/${keyid}/proofs/test`, { token }, options);
+  a.call('POST', `/auth/apikeys/${keyid}/proof-test`, { token }, options);
 
 test('a login waits for nothing that only others may have asked for, and a test of its token says why', async () => {
   const a = await testAppliance({

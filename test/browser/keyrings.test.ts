@@ -292,7 +292,7 @@ test('what is answered after somebody went elsewhere changes nothing there', asy
   await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor();
   // The ring's page is notified and fetches once more.
   const again = Promise.withResolvers<number>();
-  await watchAnswers(page, '/ks/keyrings/slow', ([status]) => again.resolve(status));
+  await watchAnswers(page, '/ks/keyrings/slow?*', ([status]) => again.resolve(status));
   answer.resolve();
   assert.equal(await again.promise, 200);
   // Long enough for a further request, which must not come.

@@ -77,6 +77,7 @@ test('what is declared as a default is what there is without', async () => {
     session: cli.get('--session-max'),
     invite: cli.get('--invite-ttl'),
     reset: cli.get('--reset-ttl'),
+    workload: cli.get('--workload-ttl'),
   };
   assert.deepEqual([cli.get('--body-limit'), lifetimes], [defaultBodyLimit, defaultLifetimes]);
 });
@@ -204,7 +205,10 @@ for (const [text, stderr] of wrong) {
     await writeFile(d.path('kms.yaml'), text);
     const ran = await d.kms('serve --config kms.yaml --log-level silent');
     const said = stderr.replace('FILE', d.path('kms.yaml'));
-    const hint = /; such as /.test(said) || /cron expression/.test(said) ? '' : /; see `kms (?:serve )?--help`/.source;
+    const hint =
+      /; such as /.test(said) || /cron expression/.test(said)
+        ? ''
+        : /(?:(?<!\?); see|(?<=\?) See) `kms (?:serve )?--help`/.source;
     assert.deepEqual([ran.code, ran.stdout], [2, '']);
     assert.match(ran.stderr, new RegExp(`^kms: ${said.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')}${hint}\n$`));
   });

@@ -158,6 +158,9 @@ test('every field of a keyring is tried on what writes identities and private ke
             const { code, stdout } = await d.kms(line, options);
             // These are valid base64.
             if (leaf.kind === 'base64' && /^(?:\/evil|x+)$/.test(each)) continue;
+            // An answer to a new keyring has nothing of this.
+            if (line.startsWith('keyring create') && ['config', 'keys', 'apikeys'].includes(String(leaf.place[0])))
+              continue;
             assert.deepEqual([code, stdout], [3, ''], `${line}: ${leaf.place.join('.')} ${each.slice(0, 30)}`);
           }
         }

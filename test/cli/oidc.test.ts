@@ -22,7 +22,7 @@ test('a provider is set, shown, replaced and removed; its secret is never shown'
     ['user.raed', '; did you mean user.read?'],
   ]) {
     const { code, stdout, stderr } = await d.kms(`${named} --claim-flags a=user.read,${flag} blue`);
-    const said = `kms: --claim-flags: "${flag}" grants nothing in this appliance${question}; for a flag that a program of your own looks at, add --any-flag\n`;
+    const said = `kms: --claim-flags: "${flag}" grants nothing in this appliance${question === '' ? '; for' : `${question} For`} a flag that a program of your own looks at, add --any-flag\n`;
     assert.deepEqual([code, stdout, stderr], [2, '', said]);
   }
   assert.equal((await d.kms('tenant oidc show blue')).code, 1, 'nothing was set');

@@ -150,7 +150,10 @@ test('the deleted ones take the flag of the list', async () => {
 });
 
 /** All other query parameters are text, numbers or cursors. */
-const switches = ['id', 'uid', 'email', 'deleted', 'wildcard', 'usage', 'postQuantum', 'wrapped'];
+const switches = [
+  ...['id', 'uid', 'email', 'deleted', 'wildcard', 'usage', 'postQuantum', 'wrapped', 'secrets', 'flags'],
+  ...['config', 'keys', 'apikeys', 'dependents', 'proofs', 'secondFactors'],
+];
 const others = ['cursor', 'folder', 'limit', 'range', 'ringname', 'since', 'token', 'version'];
 
 test('a switch in a query is true or false, at every endpoint', async () => {

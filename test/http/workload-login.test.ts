@@ -337,7 +337,7 @@ test('a token and its session belong to one tenant', async () => {
 
 test('a test of a token says which check fails, and opens no session', async () => {
   const { a, issuer, key, proof } = await around();
-  const path = `/auth/apikeys/${key.keyid}/proofs/test`;
+  const path = `/auth/apikeys/${key.keyid}/proof-test`;
   const right = await a.call('POST', path, { token: await issuer.token() });
   assert.equal(right.body.proofs[0].accepted, true);
   const { body } = await a.call('POST', path, { token: await issuer.token({ aud: 'x' }) });
