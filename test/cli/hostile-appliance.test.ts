@@ -152,15 +152,14 @@ test('every field of a keyring is tried on what writes identities and private ke
       const before = await filesOf(d);
       for (const leaf of sampleAnswer('getKeyring').leaves) {
         if (leaf.kind === 'object' || leaf.kind === 'boolean') continue;
+        // None of these commands asks for what comes along with a keyring.
+        if (['config', 'keys', 'apikeys'].includes(String(leaf.place[0]))) continue;
         for (const each of evil) {
           [place, value] = [leaf.place, each];
           for (const line of ['age identity payroll', 'age recipient payroll', 'keyring create payroll']) {
             const { code, stdout } = await d.kms(line, options);
             // These are valid base64.
             if (leaf.kind === 'base64' && /^(?:\/evil|x+)$/.test(each)) continue;
-            // An answer to a new keyring has nothing of this.
-            if (line.startsWith('keyring create') && ['config', 'keys', 'apikeys'].includes(String(leaf.place[0])))
-              continue;
             assert.deepEqual([code, stdout], [3, ''], `${line}: ${leaf.place.join('.')} ${each.slice(0, 30)}`);
           }
         }
