@@ -113,3 +113,8 @@ function checkUid({ accounts }: Pick<Tables, 'accounts'>, uid: string): void {
   if (!accounts.byUid(uid)) return;
   throw fieldsError('conflict', [{ field: 'uid', message: 'another account has this uid' }]);
 }
+
+/** Whether a key is active and not expired. */
+export function letsIn({ active, expiresAt }: Pick<ApiKey, 'active' | 'expiresAt'>, now: number): boolean {
+  return active && (expiresAt === undefined || now < expiresAt);
+}

@@ -4,7 +4,8 @@ import { hashApiKey } from '../crypto/fast-hash.ts';
 import type { AddressSet } from '../model/addresses.ts';
 import { flagsOfText, parseFlags } from '../model/flags.ts';
 import type { Tables } from '../store/port.ts';
-import type { ApiKey, CredentialRow } from '../store/tables/api-keys.ts';
+import type { CredentialRow } from '../store/tables/api-keys.ts';
+import { letsIn } from './accounts.ts';
 import type { Caller } from './context.ts';
 import { holdsNow, type PresentedCertificate, provenBy } from './proofs/client-certificates.ts';
 import { type KnownWorkload, workloadOf } from './proofs/workload-sessions.ts';
@@ -91,11 +92,6 @@ function holderOf(key: CredentialRow, from: Origin, now: number): Credential {
 /** Whether a key may be used now, and from there. */
 export function isUsable(key: CredentialRow, from: Origin, now: number): boolean {
   return letsIn(key, now) && isGoodFrom(key.addresses, from);
-}
-
-/** Whether a key is active and not expired. */
-export function letsIn({ active, expiresAt }: Pick<ApiKey, 'active' | 'expiresAt'>, now: number): boolean {
-  return active && (expiresAt === undefined || now < expiresAt);
 }
 
 /** A caller at the machine itself could do without the key. */

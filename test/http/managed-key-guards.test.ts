@@ -3,30 +3,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { purgeExpired } from '../../src/core/keyrings.ts';
-import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
+import { type AnyJson, testAppliance } from '../support/appliance.ts';
+import { base64, day, make, ok, refused } from './managed-key-desk.ts';
 import { freshName } from './samples.ts';
-
-const day = 24 * 60 * 60 * 1000;
-const base64 = (text: string): string => Buffer.from(text).toString('base64');
-
-async function ok(answer: Promise<{ status: number; body: AnyJson }>): Promise<AnyJson> {
-  const { status, body } = await answer;
-  assert.equal(status, 200, JSON.stringify(body));
-  return body;
-}
-
-async function refused(
-  answer: Promise<{ status: number; body: AnyJson }>,
-  status: number,
-  message: RegExp,
-): Promise<void> {
-  const got = await answer;
-  assert.equal(got.status, status, JSON.stringify(got.body));
-  assert.match(got.body.message, message);
-}
-
-const make = async (a: Appliance, more: object = {}): Promise<AnyJson> =>
-  (await ok(a.call('POST', '/managed-keys', { name: freshName(), ...more }))).key;
 
 test('a date in the past moves the state at once, recorded as that; nothing is made that is over', async () => {
   const a = await testAppliance();

@@ -5,29 +5,7 @@ import { test } from 'node:test';
 import { purgeExpired } from '../../src/core/keyrings.ts';
 import { keyTypeFacts, keyTypes } from '../../src/model/key-types.ts';
 import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
-import { freshName } from './samples.ts';
-
-const day = 24 * 60 * 60 * 1000;
-const base64 = (text: string): string => Buffer.from(text).toString('base64');
-
-async function ok(answer: Promise<{ status: number; body: AnyJson }>): Promise<AnyJson> {
-  const { status, body } = await answer;
-  assert.equal(status, 200, JSON.stringify(body));
-  return body;
-}
-
-async function refused(
-  answer: Promise<{ status: number; body: AnyJson }>,
-  status: number,
-  message: RegExp,
-): Promise<void> {
-  const got = await answer;
-  assert.equal(got.status, status, JSON.stringify(got.body));
-  assert.match(got.body.message, message);
-}
-
-const make = async (a: Appliance, more: object = {}): Promise<AnyJson> =>
-  (await ok(a.call('POST', '/managed-keys', { name: freshName(), ...more }))).key;
+import { base64, day, make, ok, refused } from './managed-key-desk.ts';
 
 async function encrypted(a: Appliance, name: string): Promise<string> {
   const { items } = await ok(a.call('POST', `/managed-keys/${name}/encrypt`, { items: [{ plaintext: 'aGk=' }] }));

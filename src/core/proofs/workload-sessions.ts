@@ -8,6 +8,7 @@ import type { Tables } from '../../store/port.ts';
 import type { CredentialRow } from '../../store/tables/api-keys.ts';
 import type { KnownProof } from '../../store/tables/proofs.ts';
 import type { WorkloadSession } from '../../store/tables/workload-sessions.ts';
+import { letsIn } from '../accounts.ts';
 import type { Caller, Context, PublicContext } from '../context.ts';
 import { fitOf, holdsNow, type PresentedCertificate, presentedKey } from './client-certificates.ts';
 import { checkToken, type TokenVerifier } from './token-verifier.ts';
@@ -19,11 +20,6 @@ const remembered = 86_400_000;
 const mostSessions = 1000;
 /** Expired rows purged with each new session: more than are added. */
 const purgedAtOnce = 20;
-/** Whether a key is active and not expired. */
-function isInForce({ active, expiresAt }: CredentialRow, now: number): boolean {
-  return active && (expiresAt === undefined || now < expiresAt);
-}
-
 /** Proofs that a token is compared with, if the login names none. */
 const mostCompared = 20;
 
@@ -101,7 +97,7 @@ export function aimOf(
     if (found.length > mostCompared) throw invalidField('role', 'is required: several API keys trust this issuer');
     const isInUse = ({ apikeyId }: KnownProof): boolean => {
       const key = apiKeys.credentialById(apikeyId);
-      return key !== undefined && isInForce(key, now);
+      return key !== undefined && letsIn(key, now);
     };
     return { keyid: undefined, candidates: found.filter(isInUse).map(candidate) };
   }

@@ -2,9 +2,9 @@
 // issuers' keys may have to be asked for.
 import type { Answer, EndpointOf } from '../../api/endpoints.ts';
 import type { proofEndpoints } from '../../api/proofs.ts';
-import { findApiKey } from '../../core/accounts.ts';
+import { findApiKey, letsIn } from '../../core/accounts.ts';
 import type { PublicContext } from '../../core/context.ts';
-import { isUsable, letsIn } from '../../core/credential.ts';
+import { isUsable } from '../../core/credential.ts';
 import { compareCertificate, loginByCertificate } from '../../core/proofs/certificate-logins.ts';
 import { presentedKey } from '../../core/proofs/client-certificates.ts';
 import { listProofs } from '../../core/proofs/proof-answers.ts';
