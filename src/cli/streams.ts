@@ -26,6 +26,27 @@ interface Input {
   close(): Promise<void>;
 }
 
+/** All bytes of an input that fits into memory; `what` names it. Throws `invalid` for more than `most` bytes. */
+export async function readInput(
+  cli: Cli,
+  name: string | undefined,
+  { what, most, hint }: { readonly what: string; readonly most: number; readonly hint?: string },
+): Promise<Uint8Array> {
+  const { source, close } = await openInput(cli, name);
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for await (const piece of source) {
+      pieces.push(piece);
+      length += piece.length;
+      if (length > most) throw new KmsError('invalid', `${what} is over the limit of ${most} bytes`, { hint });
+    }
+  } finally {
+    await close();
+  }
+  return Buffer.concat(pieces);
+}
+
 /** Opens the named file; stdin for `-` and without a name. */
 export async function openInput(cli: Cli, name: string | undefined): Promise<Input> {
   if (name === undefined || name === '-') {

@@ -5,7 +5,7 @@ import { withClient } from '../connect.ts';
 import type { bound, keyUse, scheme } from '../grammar/key-use.ts';
 import { mustReachStdout, say, write } from '../io.ts';
 import { type Pair, printJson, printLine, printThing } from '../output.ts';
-import { openInput } from '../streams.ts';
+import { readInput } from '../streams.ts';
 import { visible } from '../text.ts';
 
 export async function encrypt(cli: CliOf<typeof keyUse.encrypt>): Promise<void> {
@@ -111,26 +111,12 @@ const fileInstead = 'for files there are `kms encrypt` and `kms decrypt`';
 const hashInstead = 'for RSA and ECDSA keys, hash it, and give the hash with --prehashed';
 const macOfHash = 'let the MAC be that of its hash, in both places';
 
-async function message(
+function message(
   cli: Cli<{ '[FILE]': string | undefined }>,
   hint = fileInstead,
-  longest = longestMessage,
+  most = longestMessage,
 ): Promise<Uint8Array> {
-  const { source, close } = await openInput(cli, cli.get('[FILE]'));
-  const pieces: Uint8Array[] = [];
-  let length = 0;
-  try {
-    for await (const piece of source) {
-      pieces.push(piece);
-      length += piece.length;
-      if (length > longest) {
-        throw new KmsError('invalid', `the message is over the limit of ${longest} bytes`, { hint });
-      }
-    }
-  } finally {
-    await close();
-  }
-  return Buffer.concat(pieces);
+  return readInput(cli, cli.get('[FILE]'), { what: 'the message', most, hint });
 }
 
 interface Made {

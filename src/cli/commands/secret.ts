@@ -14,7 +14,7 @@ import { pathFrom, say, write } from '../io.ts';
 import { dependentLines } from '../key-dependents.ts';
 import { type Pair, printJson, printLine, printTable, printThing } from '../output.ts';
 import { readSecretBytes } from '../secrets.ts';
-import { openInput, openOutput, writesToStdout } from '../streams.ts';
+import { openOutput, readInput, writesToStdout } from '../streams.ts';
 import type { Column } from '../table.ts';
 import { visible } from '../text.ts';
 
@@ -49,21 +49,9 @@ async function readValue(cli: PutCli): Promise<JsonObject> {
   return value;
 }
 
-async function stdin(cli: PutCli): Promise<Uint8Array> {
+function stdin(cli: PutCli): Promise<Uint8Array> {
   if (cli.io.stdin.isTTY) throw cli.wrong('expected FILE with the value, or the value on stdin');
-  const { source, close } = await openInput(cli, undefined);
-  const pieces: Uint8Array[] = [];
-  let length = 0;
-  try {
-    for await (const piece of source) {
-      pieces.push(piece);
-      length += piece.length;
-      if (length > longestText) throw new KmsError('invalid', `the value is over the limit of ${longestText} bytes`);
-    }
-  } finally {
-    await close();
-  }
-  return Buffer.concat(pieces);
+  return readInput(cli, undefined, { what: 'the value', most: longestText });
 }
 
 /** Undefined for what is no JSON: the parser's own message would quote the secret. */
