@@ -107,3 +107,13 @@ function userOf(verdict: TokenVerdict | undefined): Credential | undefined {
   const { session, flagsText } = verdict;
   return { caller: { kind: 'user', id: userId, userId, session, flags: flagsOfText(flagsText) }, usable: true };
 }
+
+/** Notes that an API key is in use, and the proof by which. */
+export function noteKeyUse(
+  { apiKeys, proofs }: Pick<Tables, 'apiKeys' | 'proofs'>,
+  { id, proof }: Caller,
+  now: number,
+): void {
+  apiKeys.noteUse(id, now);
+  if (proof) proofs.noteUse(proof.id, now);
+}

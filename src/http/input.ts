@@ -78,6 +78,11 @@ export class EndpointInput implements Input<unknown>, CheckedInput {
     this.raw = body ? { params: known.raw.params, query: known.raw.query, body } : known.raw;
   }
 
+  /** Throws `not-found` for what the surface does not show. */
+  needShown(tables: Tables): void {
+    if (this.known.isHidden?.(tables)) throw new KmsError('not-found', 'there is no such thing in this dialect');
+  }
+
   get open(): OpenState {
     return this.known.open;
   }

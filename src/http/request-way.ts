@@ -5,7 +5,7 @@ import type { Endpoint } from '../api/endpoint.ts';
 import { activityRecord } from '../core/activity.ts';
 import { byOperator } from '../core/authorization.ts';
 import type { Caller } from '../core/context.ts';
-import { Bearer, localCaller } from '../core/credential.ts';
+import { Bearer, localCaller, noteKeyUse } from '../core/credential.ts';
 import { proofProps } from '../core/proofs/proof-answers.ts';
 import { noteSessionUse, purgeSessions } from '../core/sessions.ts';
 import { KmsError } from '../errors.ts';
@@ -331,7 +331,7 @@ export class EndpointWay {
     const { problem } = input;
     if (problem) return refused(problem, this.#endpoint.silent400);
     try {
-      needShown(input, ctx);
+      input.needShown(ctx.tx);
       if (!operation) throw changedMeanwhile;
       return ctx.tx.savepoint(() => this.#encode(input, ctx, operation(ctx, input)));
     } catch (error) {
@@ -353,7 +353,7 @@ export class EndpointWay {
     const { problem } = input;
     if (problem) return refused(problem, this.#endpoint.silent400);
     try {
-      needShown(input, ctx);
+      input.needShown(ctx.tx);
       return yield* ctx.tx.savepointInSlices(function* () {
         return encodeAnswer(input, ctx, yield* slices(ctx, input));
       });
@@ -407,11 +407,6 @@ export class EndpointWay {
   }
 }
 
-/** Throws `not-found` for what the surface does not show. */
-function needShown({ known }: EndpointInput, { tx }: OperationContext): void {
-  if (known.isHidden?.(tx)) throw new KmsError('not-found', 'there is no such thing in this dialect');
-}
-
 /** Records a poll as one, if it is due; returns the statuses of the records that any other request gets. */
 function recordWatch(ctx: OperationContext, watch: Watch, recorded: Recorded, { status }: Outcome): readonly number[] {
   if (!watch.isDue) return [];
@@ -420,11 +415,6 @@ function recordWatch(ctx: OperationContext, watch: Watch, recorded: Recorded, { 
   const { world, address } = ctx;
   ctx.tx.record(activityRecord(world, { ...recorded, action: 'session.watch', status, address }));
   return [];
-}
-
-function noteKeyUse({ apiKeys, proofs }: Transaction, { id, proof }: Caller, now: number): void {
-  apiKeys.noteUse(id, now);
-  if (proof) proofs.noteUse(proof.id, now);
 }
 
 /** The credential that the surface found, the request's own (`credentialOf`), or a console page's cookie. */
