@@ -103,6 +103,11 @@ const searchActivityBody = z.object({
       'about what has this id, or this name in any case: it was made, changed or removed, or touched along with that',
     examples: [sample.apikeyId],
   }),
+  about: requiredText.exactOptional().meta({
+    description:
+      "by the API key or User with this id, by the Account's API keys, about the KeyRing of this name, or as `object` finds it; not together with `keyid`, `accountId`, `accountUid`, `ring` and `object`",
+    examples: [sample.apikeyId],
+  }),
   granted: flagFilter.exactOptional().meta({
     description:
       'by which somebody gained permission flags: `true` any, or the name of one: that one, or a wildcard that includes it',

@@ -1,26 +1,19 @@
-// The activity log: making a record, fetching one, searching, also by account; and the auditor's side: export of the
-// chain as lines of text, its verification, and signed heads (docs/activity-export.md). Reading runs outside the
-// request's transaction, since records may have to come from closed segments, and goes record by record, so memory does
-// not grow with the log.
+// The activity log: making a record, fetching one; and the auditor's side: export of the chain as lines of text, its
+// verification, and signed heads (docs/activity-export.md). Reading runs outside the request's transaction, since
+// records may have to come from closed segments, and goes record by record, so memory does not grow with the log.
 
 import type { Activity } from '../api/activity.ts';
-import type { Body } from '../api/endpoints.ts';
 import { fromBase64, fromBase64Url, toBase64, toHex, utf8 } from '../crypto/bytes.ts';
 import { ed25519FromSpki, ed25519PublicKey, ed25519Sign, ed25519ToSpki, ed25519Verify } from '../crypto/ed25519.ts';
 import { hkdfSha256, sha256 } from '../crypto/hash.ts';
 import { isMlDsaSpki, mlDsaSign, mlDsaSignatureLength, mlDsaSpki, mlDsaVerify } from '../crypto/ml-dsa.ts';
 import { invalidField, KmsError } from '../errors.ts';
-import { ownActions, readActions } from '../model/actions.ts';
 import { type ActivityDetails, detailsProps } from '../model/activity-details.ts';
-import { canonicalBlock } from '../model/addresses.ts';
-import { flagsCovering } from '../model/flags.ts';
 import { timestamp } from '../model/timestamp.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import { type ChainAnchor, type ChainVerdict, chainStart, verifyChain } from '../store/activity/chain.ts';
-import type { ActivityFilter, ActivityInput, ActivityRecord, Store } from '../store/port.ts';
-import type { Page, PageRequest } from '../store/sql.ts';
+import type { ActivityInput, ActivityRecord, Store } from '../store/port.ts';
 import type { Tenant, World } from './context.ts';
-import { looksAt } from './pages.ts';
 
 interface ActivityDraft
   extends Pick<ActivityInput, 'keyid' | 'action'>,
@@ -47,34 +40,6 @@ export function activityRecord(world: World, draft: ActivityDraft): ActivityInpu
   };
 }
 
-/** Newest first. A record must match all given filters. */
-export async function searchActivity(
-  store: Store,
-  search: Body<'searchActivity'>,
-  page: PageRequest,
-): Promise<Page<Activity>> {
-  const keyids = await keysMeant(store, search);
-  if (keyids?.length === 0) return { items: [] };
-  const filter: ActivityFilter = {
-    ...(keyids && { keyids }),
-    ...(search.action !== undefined && { actions: actionsMeant(search.action) }),
-    ...(search.ring !== undefined && { ringname: search.ring.toLowerCase() }),
-    ...(search.valid !== undefined && { valid: search.valid }),
-    ...(search.start !== undefined && { start: search.start }),
-    ...(search.end !== undefined && { end: search.end }),
-    ...(search.props !== undefined && { props: search.props }),
-    ...(search.address !== undefined && { address: blockOf(search.address) }),
-    ...(search.object !== undefined && { object: search.object }),
-    ...(search.granted !== undefined && { granted: flagsMeant(search.granted) }),
-    ...(search.revoked !== undefined && { revoked: flagsMeant(search.revoked) }),
-    ...(search.exclude !== undefined && { exclude: search.exclude }),
-    ...(search.reads === false && { withoutGranted: readActions }),
-  };
-  const found = await store.activity.search(filter, page);
-  const items = found.items.map(toActivity);
-  return found.next === undefined ? { items } : { items, next: found.next };
-}
-
 /** Throws `not-found`. */
 export async function getActivity(store: Store, id: string): Promise<Activity> {
   const record = await store.activity.find(id);
@@ -82,61 +47,7 @@ export async function getActivity(store: Store, id: string): Promise<Activity> {
   return toActivity(record);
 }
 
-/** Expands a `*` before or after the dot to all of the service's own actions that match. */
-function actionsMeant(action: string): string[] {
-  const [, resource, operation] = /^(?:(\*)\.[\w-]+|[\w-]+\.(\*))$/.exec(action) ?? [];
-  if (resource === undefined && operation === undefined) return [action];
-  const fits = (own: string): boolean =>
-    resource === undefined ? own.startsWith(action.slice(0, -1)) : own.endsWith(action.slice(1));
-  return [action, ...[...ownActions].filter(fits)];
-}
-
-function blockOf(text: string): string {
-  const block = canonicalBlock(text);
-  if (block !== undefined) return block;
-  throw invalidField('address', 'expected an IPv4 or IPv6 address, or a block of them such as 192.0.2.0/24');
-}
-
-/** Flags that cover the searched one. An empty list means any flag. */
-function flagsMeant(flag: string | true): string[] {
-  return flag === true ? [] : flagsCovering(flag);
-}
-
-/** The key ids that match `keyid`, `accountId` and `accountUid` together. Undefined if none of them is given. */
-async function keysMeant(store: Store, search: Body<'searchActivity'>): Promise<string[] | undefined> {
-  const { keyid, accountId, accountUid } = search;
-  const sets: ReadonlySet<string>[] = [];
-  if (keyid !== undefined) sets.push(new Set([keyid]));
-  if (accountId !== undefined) sets.push(await keysOf(store, accountId));
-  if (accountUid !== undefined) {
-    const account = await store.transaction(({ accounts }) => accounts.byUid(accountUid));
-    // The same account given by id and by uid is read once.
-    if (!account) sets.push(new Set());
-    else if (account.id !== accountId) sets.push(await keysOf(store, account.id));
-  }
-  const [first, ...others] = sets;
-  return first && Array.from(first).filter((id) => others.every((set) => set.has(id)));
-}
-
-/** The account's keys and their owners: access tokens are recorded under the user's id. */
-async function keysOf(store: Store, accountId: string): Promise<ReadonlySet<string>> {
-  const ids = new Set<string>();
-  const looks = looksAt(store);
-  let after: number | undefined;
-  do {
-    const request = { limit: 5000, ...(after !== undefined && { after }) };
-    const page = await looks.look(({ apiKeys }) => apiKeys.idsOfAccount(accountId, request));
-    for (const key of page.items) {
-      ids.add(key.id);
-      if (key.userId !== undefined) ids.add(key.userId);
-    }
-    after = page.next;
-  } while (after !== undefined);
-  await looks.durable();
-  return ids;
-}
-
-function toActivity({ seq: _, address, ...activity }: ActivityRecord): Activity {
+export function toActivity({ seq: _, address, ...activity }: ActivityRecord): Activity {
   return address === undefined ? activity : { ...activity, address };
 }
 

@@ -268,6 +268,8 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   await page.getByRole('button', { name: 'I have it' }).click();
   await page.getByText('not one of this service’s flags').waitFor();
   const keyid = new URL(page.url()).pathname.split('/').at(-1) ?? '';
+  // The key's own state: each of its proofs has one too, in a row.
+  const state = page.locator('dl');
   const read = async () => (await call('GET', `/auth/apikey/${keyid}`)).body;
   assert.deepEqual((await read()).flags, { 'shop.refund': true, 'keyring.payroll.encrypt': true });
   assert.ok(!(await page.content()).includes(secret));
@@ -291,12 +293,12 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   await page.getByLabel('Allowed addresses').fill('');
   await looksRight(page, 'apikey-edit');
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('expired', { exact: true }).waitFor();
+  await state.getByText('expired', { exact: true }).waitFor();
   await page.getByText('anywhere', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Change name, expiry and addresses' }).click();
   await page.getByLabel('Expires').fill('');
   await page.getByRole('button', { name: 'Save' }).click();
-  await page.getByText('active', { exact: true }).waitFor();
+  await state.getByText('active', { exact: true }).waitFor();
   const { expiresAt: end, allowedAddresses: from } = await read();
   assert.deepEqual([end, from], [null, []]);
 
@@ -327,7 +329,7 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   await page.getByRole('button', { name: 'Disable…' }).click();
   await page.getByRole('dialog').getByText('It was never used.').waitFor();
   await page.getByRole('button', { name: 'Disable the key' }).click();
-  await page.getByText('disabled', { exact: true }).waitFor();
+  await state.getByText('disabled', { exact: true }).waitFor();
   await goTo(page, '/console/apikeys?ring=payroll');
   const row = page.getByRole('row').filter({ has: page.getByRole('link', { name: 'Nightly <b>batch</b>' }) });
   await row.getByText('disabled', { exact: true }).waitFor();
@@ -344,7 +346,7 @@ test('an API key is made with flags, its secret shown once, changed, checked, di
   await looksRight(page, 'apikeys');
   await goTo(page, `/console/apikeys/${keyid}`);
   await page.getByRole('button', { name: 'Activate' }).click();
-  await page.getByText('active', { exact: true }).waitFor();
+  await state.getByText('active', { exact: true }).waitFor();
 
   await page.getByRole('button', { name: 'Delete…' }).click();
   const asking = page.getByRole('dialog', { name: `Delete the API key ${name}?` });

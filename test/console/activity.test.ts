@@ -12,11 +12,11 @@ import {
   alikeTogether,
   emptyTail,
   isSubjectKind,
-  mergedActivity,
   namesWith,
   newestActivity,
+  recordsAbout,
+  type SubjectKind,
   shownFilters,
-  sourcesOf,
   type Tail,
   tailStart,
   withoutOwn,
@@ -256,69 +256,34 @@ test('the first user sets themselves up; later ones are created', () => {
   assert.deepEqual([made('user_a')?.past, made('user_b')?.past], ['set up the first user', 'created']);
 });
 
-test('several searches become one list: each record once, the newest first, page by page', async () => {
-  const all = Array.from({ length: 250 }, (_, index) => record(index + 1)).reverse();
-  const of = (name: unknown): ActivityRecord[] =>
-    all.filter(({ createdAt }) => (name === 'threes' ? createdAt % 3 === 0 : name === 'fives' && createdAt % 5 === 0));
-  let asked = 0;
-  const searchActivity: Client['searchActivity'] = async ({ ring, cursor, limit } = {}) => {
-    asked += 1;
-    const from = Number(cursor ?? 0);
-    const data = of(ring).slice(from, from + Number(limit));
-    const hasMore = from + data.length < of(ring).length;
-    const pagination = { limit: Number(limit), count: data.length, hasMore };
-    return { data, pagination: { ...pagination, ...(hasMore && { nextCursor: String(from + data.length) }) } };
+test('all about a keyring is what was done with it and to it, and nothing of others with its name', async () => {
+  const about = (type: string) => ({
+    ...record(1),
+    ringname: '',
+    props: { object: { type, id: 'x', name: 'Payroll' } },
+  });
+  const used = { ...record(2), ringname: 'payroll' };
+  const pages = [
+    [about('user'), { ...about('keyring'), reporter: 'apik_x' }, { ...used, action: 'asym.read' }],
+    [about('keyring'), used, record(3)],
+  ];
+  const asked: object[] = [];
+  const searchActivity: Client['searchActivity'] = async (input = {}) => {
+    asked.push(input);
+    const at = Number(input.cursor ?? 0);
+    const hasMore = at + 1 < pages.length;
+    const pagination = { limit: 3, count: 3, hasMore, ...(hasMore && { nextCursor: String(at + 1) }) };
+    return { data: pages[at] ?? [], pagination };
   };
-  const expected = all.filter(({ createdAt }) => createdAt % 3 === 0 || createdAt % 5 === 0);
-  const { signal } = new AbortController();
-  const whole = async (load: ReturnType<typeof mergedActivity>, limit: number): Promise<ActivityRecord[]> => {
-    const found: ActivityRecord[] = [];
-    let cursor: string | undefined;
-    do {
-      const page = await load({ limit, ...(cursor !== undefined && { cursor }) }, signal);
-      assert.ok(page.data.length <= limit);
-      found.push(...page.data);
-      cursor = page.pagination.nextCursor;
-    } while (cursor !== undefined);
-    return found;
-  };
-  const load = mergedActivity(searchActivity, [{ filters: { ring: 'threes' } }, { filters: { ring: 'fives' } }]);
-  for (const limit of [7, 100, 1000]) assert.deepEqual(await whole(load, limit), expected);
-  assert.ok(asked < 60, String(asked));
-  const odd = ({ createdAt }: ActivityRecord): boolean => createdAt % 2 === 1;
-  const filtered = mergedActivity(searchActivity, [{ filters: { ring: 'threes' }, only: odd }]);
-  assert.deepEqual(await whole(filtered, 5), of('threes').filter(odd));
-  assert.deepEqual(await whole(mergedActivity(searchActivity, [{ filters: { ring: 'none' } }]), 5), []);
-
-  let isDown = false;
-  const shaky: Client['searchActivity'] = (input, options) =>
-    isDown ? Promise.reject(new Error('down')) : searchActivity(input, options);
-  const again = mergedActivity(shaky, [{ filters: { ring: 'threes' } }, { filters: { ring: 'fives' } }]);
-  const first = await again({ limit: 10 }, signal);
-  isDown = true;
-  await assert.rejects(async () => again({ limit: 100, cursor: first.pagination.nextCursor ?? '' }, signal), /down/);
-  isDown = false;
-  const rest = await again({ limit: 1000, cursor: first.pagination.nextCursor ?? '' }, signal);
-  assert.deepEqual([...first.data, ...rest.data], expected, 'nothing is lost by a page that did not come');
-});
-
-test('all about a keyring is what was done with it and to it, and nothing of others with its name', () => {
-  const [byRing, byName] = sourcesOf('keyring', 'payroll');
-  const about = (type: string) => ({ ...record(1), props: { object: { type, id: 'x', name: 'Payroll' } } });
-  assert.deepEqual(byRing?.filters, { ring: 'payroll' });
-  assert.deepEqual(byName?.filters, { object: 'payroll' });
-  assert.equal(byRing?.only?.(record(1)), true);
-  assert.equal(byRing?.only?.({ ...record(1), action: 'asym.read' }), false);
-  assert.deepEqual([byName?.only?.(about('keyring')), byName?.only?.(about('user'))], [true, false]);
-  assert.equal(
-    byName?.only?.({ ...about('keyring'), reporter: 'apik_x' }),
-    false,
-    'what others say counts for nothing',
-  );
-  assert.deepEqual(
-    sourcesOf('user', 'user_a').map(({ filters }) => filters),
-    [{ keyid: 'user_a' }, { object: 'user_a' }],
-  );
+  const load = (kind: SubjectKind) =>
+    recordsAbout(searchActivity, { kind, id: 'payroll', filters: {} })({ limit: 3 }, new AbortController().signal);
+  assert.deepEqual((await load('keyring')).data, [about('keyring'), used], 'a page that shows nothing is passed over');
+  assert.deepEqual(asked, [
+    { limit: 3, about: 'payroll' },
+    { limit: 3, about: 'payroll', cursor: '1' },
+  ]);
+  assert.deepEqual((await load('asym-keyring')).data, [{ ...used, action: 'asym.read' }]);
+  assert.equal((await load('user')).data.length, 3);
   assert.ok(!isSubjectKind('session') && !isSubjectKind('constructor') && isSubjectKind('asset'));
 });
 

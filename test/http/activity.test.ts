@@ -138,6 +138,43 @@ test('what was done to something is found by its id and its name', async () => {
   assert.deepEqual(await lines({ action: 'door.open', props }), ['door.open undefined']);
 });
 
+test('all about one thing is what it did, what was done with it and to it, page by page and recorded once', async () => {
+  const a = await testAppliance();
+  const { id: accountId } = (await a.call('POST', '/auth/accounts', { uid: 'second' })).body;
+  const { key, keyid } = (await a.call('POST', '/auth/apikey', { accountId, flags: { '*': true } })).body;
+  await a.call('POST', '/ks/keyrings', { name: 'Payroll' }, { key });
+  for (let times = 0; times < 3; times++) {
+    await a.call('GET', '/ks/keyrings/payroll');
+    await a.call('GET', '/ks/keyrings', undefined, { key });
+    await a.call('PUT', '/auth/apikey', { op: 'merge', apikeyid: keyid, name: `batch ${times}` });
+  }
+  await a.call('DELETE', '/ks/keyrings/payroll');
+  const all = (await search(a, {})).filter(({ action }) => action !== 'activity.read');
+  const ids = (records: readonly Record<string, unknown>[]) => records.map(({ id }) => id);
+  const paged = async (about: string, limit: number) => {
+    const found: Record<string, unknown>[] = [];
+    for (let cursor: string | undefined; ; ) {
+      const path = `/auth/search/activity?limit=${limit}${cursor === undefined ? '' : `&cursor=${cursor}`}`;
+      const before = (await a.activity()).length;
+      const { data, pagination } = (await a.call('POST', path, { about })).body;
+      assert.equal((await a.activity()).length, before + 1);
+      found.push(...data);
+      cursor = pagination.nextCursor;
+      if (cursor === undefined) return found;
+    }
+  };
+  const isOfKey = (record: Record<string, unknown>) =>
+    record.keyid === keyid || JSON.stringify(record.props).includes(keyid);
+  for (const limit of [1, 2, 3, 1000]) {
+    assert.deepEqual(ids(await paged(keyid, limit)), ids(all.filter(isOfKey)), String(limit));
+    assert.deepEqual(ids(await paged('PAYROLL', limit)), ids(all.filter(({ ringname }) => ringname === 'payroll')));
+    const isOfAccount = ({ keyid: by, props }: Record<string, unknown>) =>
+      by === keyid || JSON.stringify(props).includes(accountId);
+    assert.deepEqual(ids(await paged(accountId, limit)), ids(all.filter(isOfAccount)));
+  }
+  assert.deepEqual(await paged('nobody', 10), []);
+});
+
 test('what was deleted, and what was done to users, is one search', async () => {
   const a = await testAppliance();
   await a.call('POST', '/ks/keyrings', { name: 'payroll' });
@@ -243,6 +280,8 @@ test('filters that make no sense are refused, each at its field', async () => {
     [{ granted: ['*'] }, 'granted'],
     [{ revoked: '' }, 'revoked'],
     [{ object: 7 }, 'object'],
+    [{ about: '' }, 'about'],
+    [{ about: 'payroll', ring: 'payroll' }, 'about'],
     [{ exclude: {} }, 'exclude'],
     [{ exclude: { keyid: 7 } }, 'exclude.keyid'],
   ] as const) {

@@ -51,6 +51,7 @@ async function filtersOf(cli: CliOf<typeof activity.search>, client: Client) {
     end: cli.get('--end'),
     props: cli.get('--contains'),
     object: cli.get('--object'),
+    about: cli.get('--about'),
     address: cli.get('--address'),
     granted: cli.get('--granted'),
     revoked: cli.get('--revoked'),

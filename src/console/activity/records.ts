@@ -14,7 +14,7 @@ export type ActivityRecord = AnswerTo<'searchActivity'>['data'][number];
 /** Names of users and API keys by their ids. */
 export type Names = ReadonlyMap<string, string>;
 export type ActivityFilters = Omit<InputOf<'searchActivity'>, 'cursor' | 'limit'>;
-type TypedFilters = Omit<ActivityFilters, 'exclude' | 'reads'>;
+type TypedFilters = Omit<ActivityFilters, 'exclude' | 'reads' | 'about'>;
 
 interface Newest {
   /** Newest first. */
@@ -88,65 +88,6 @@ export function alikeTogether(records: readonly ActivityRecord[]): ActivityRecor
   return groups;
 }
 
-interface Source {
-  readonly filters: ActivityFilters;
-  /** Keeps only some of the records, where the API's filters cannot express it. */
-  readonly only?: ((record: ActivityRecord) => boolean) | undefined;
-}
-
-interface Stream extends Source {
-  /** Fetched but not yet returned, newest first. */
-  readonly ahead: ActivityRecord[];
-  /** Cursor of the next page; undefined before the first. */
-  cursor?: string | undefined;
-  isOver: boolean;
-}
-
-const goesOn = 'more';
-
-/**
- * Merges several searches into one list, newest first and without duplicates. The loader keeps its own state between
- * pages.
- */
-export function mergedActivity(searchActivity: Client['searchActivity'], sources: readonly Source[]) {
-  let streams: Stream[] = [];
-  let given = new Set<string>();
-  /** Records collected for the current page; kept if a fetch fails, so that a retry loses none. */
-  let next: ActivityRecord[] = [];
-
-  const fill = async (stream: Stream, limit: number, signal: AbortSignal): Promise<void> => {
-    while (stream.ahead.length === 0 && !stream.isOver) {
-      const { filters, cursor, only = () => true } = stream;
-      const page = await searchActivity({ ...filters, limit, ...(cursor !== undefined && { cursor }) }, { signal });
-      stream.ahead.push(...page.data.filter(only));
-      stream.cursor = page.pagination.nextCursor;
-      stream.isOver = stream.cursor === undefined;
-    }
-  };
-
-  const load: LoadPage<ActivityRecord> = async ({ cursor, limit }, signal) => {
-    if (cursor === undefined) {
-      streams = sources.map((source) => ({ ...source, ahead: [], isOver: false }));
-      given = new Set();
-      next = [];
-    }
-    while (next.length < limit) {
-      for (const stream of streams) await fill(stream, limit, signal);
-      const heads = streams.flatMap(({ ahead }) => ahead.slice(0, 1));
-      const newest = heads.reduce<ActivityRecord | undefined>((a, b) => (a && isNewer(a, b) ? a : b), undefined);
-      if (!newest) break;
-      for (const { ahead } of streams) if (ahead[0]?.id === newest.id) ahead.shift();
-      if (!given.has(newest.id)) next.push(newest);
-      given.add(newest.id);
-    }
-    const data = next;
-    next = [];
-    const hasMore = streams.some(({ ahead, isOver }) => ahead.length > 0 || !isOver);
-    return { data, pagination: { hasMore, ...(hasMore && { nextCursor: goesOn }) } };
-  };
-  return load;
-}
-
 const subjectKinds = ['account', 'apikey', 'asset', 'asym-keyring', 'keyring', 'user'] as const;
 export type SubjectKind = (typeof subjectKinds)[number];
 
@@ -155,37 +96,32 @@ export function isSubjectKind(text: string): text is SubjectKind {
   return subjectKinds.some((kind) => kind === text);
 }
 
-/** The searches that find all records about one thing. For a keyring, `id` is its name. */
-export function sourcesOf(kind: SubjectKind, id: string): readonly Source[] {
-  switch (kind) {
-    case 'apikey':
-    case 'user':
-      return [{ filters: { keyid: id } }, { filters: { object: id } }];
-    case 'account':
-      return [{ filters: { accountId: id } }, { filters: { object: id } }];
-    case 'keyring':
-    case 'asym-keyring': {
-      const name = id.toLowerCase();
-      const isAsym = kind === 'asym-keyring';
-      const isOfIt = (record: ActivityRecord): boolean => {
-        const { object, objects = [] } = deedOfRecord(record);
-        return [object, ...objects].some((thing) => thing?.type === kind && thing.name?.toLowerCase() === name);
-      };
-      // Both kinds of rings, and other things, may have the same name.
-      const isItsKind = ({ action }: ActivityRecord): boolean =>
-        action.startsWith('asym.') === isAsym && !isAboutKey(action);
-      return [
-        { filters: { ring: id }, only: isItsKind },
-        { filters: { object: id }, only: isOfIt },
-      ];
+/**
+ * Pages of all records about one thing; for a keyring, `id` is its name. The search's `about` also finds other things
+ * with the same name, such as a ring of the other kind: those are left out here.
+ */
+export function recordsAbout(
+  searchActivity: Client['searchActivity'],
+  { kind, id, filters }: { readonly kind: SubjectKind; readonly id: string; readonly filters: ActivityFilters },
+): LoadPage<ActivityRecord> {
+  return async (request, signal) => {
+    let page = await searchActivity({ ...filters, ...request, about: id }, { signal });
+    for (;;) {
+      const { pagination } = page;
+      const data = page.data.filter((record) => isAbout(record, kind, id));
+      if (data.length > 0 || pagination.nextCursor === undefined) return { data, pagination };
+      page = await searchActivity({ ...filters, ...request, about: id, cursor: pagination.nextCursor }, { signal });
     }
-    default:
-      return [{ filters: { object: id } }];
-  }
+  };
 }
 
-function isNewer(a: ActivityRecord, b: ActivityRecord): boolean {
-  return a.createdAt === b.createdAt ? a.id > b.id : a.createdAt > b.createdAt;
+function isAbout(record: ActivityRecord, kind: SubjectKind, id: string): boolean {
+  if (kind !== 'keyring' && kind !== 'asym-keyring') return true;
+  const name = id.toLowerCase();
+  const { object, objects = [] } = deedOfRecord(record);
+  if ([object, ...objects].some((thing) => thing?.type === kind && thing.name?.toLowerCase() === name)) return true;
+  const { action, ringname } = record;
+  return ringname === name && action.startsWith('asym.') === (kind === 'asym-keyring') && !isAboutKey(action);
 }
 
 type Name = keyof TypedFilters;

@@ -11,9 +11,8 @@ import {
   type ActivityRecord,
   deedOfRecord,
   isSubjectKind,
-  mergedActivity,
+  recordsAbout,
   type SubjectKind,
-  sourcesOf,
   withoutOwn,
 } from './records.ts';
 import { Records } from './timeline.tsx';
@@ -52,11 +51,7 @@ function Subject({ api, session, kind, id }: SubjectProps) {
   const names = useActorNames();
   const ownId = session.user?.id;
   const load = useMemo(
-    () =>
-      mergedActivity(
-        api.searchActivity,
-        sourcesOf(kind, id).map(({ filters, only }) => ({ filters: withoutOwn(filters, ownId, false), only })),
-      ),
+    () => recordsAbout(api.searchActivity, { kind, id, filters: withoutOwn({}, ownId, false) }),
     [kind, id, ownId],
   );
   const list = useList(load, [kind, id]);

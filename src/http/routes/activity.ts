@@ -10,10 +10,10 @@ import {
   getActivity,
   needOwnHead,
   parseHead,
-  searchActivity,
   signHead,
   verifyActivity,
 } from '../../core/activity.ts';
+import { searchActivity } from '../../core/activity-search.ts';
 import { beside, type RoutesOf, type TenantRoutes } from '../route.ts';
 import type { TenantHandle } from '../tenant-directory.ts';
 
