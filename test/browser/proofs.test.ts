@@ -1,7 +1,9 @@
 // Proofs of an API key in the console: added for a platform, tested with a token, switched off and on, removed; secrets
 // shown once; and the records of them, read as sentences.
 import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
 import { test } from 'node:test';
+import { TestCertificate } from '../support/client-certificates.ts';
 import { TokenIssuer } from '../support/token-issuer.ts';
 import { servedAppliance } from './appliance.ts';
 import { goTo, password, visitAs } from './log-in.ts';
@@ -159,6 +161,61 @@ test('the secrets of a proof are shown once, and go with it', async () => {
   await question.getByRole('button', { name: 'Remove it' }).click();
   await page.getByText('whoever has the secret').waitFor({ state: 'detached' });
   assert.equal((await call('GET', '/ks/keyrings', undefined, secret)).status, 401);
+  assert.deepEqual(troubles, []);
+});
+
+test('client certificates prove a key: issued here, one that there is, or those of an authority', async () => {
+  const { keyid } = await keyWith('signed', { secret: false });
+  const { page, troubles } = await visitAs(appliance, 'ada', `/console/apikeys/${keyid}`);
+  const dialog = page.getByRole('dialog', { name: 'Add a proof' });
+  const begin = async (source?: string): Promise<void> => {
+    await page.getByRole('button', { name: 'Add a proof' }).click();
+    await dialog.getByLabel('Client certificate', { exact: true }).check();
+    if (source !== undefined) await dialog.getByLabel('Where does the certificate come from?').selectOption(source);
+  };
+  const add = dialog.getByRole('button', { name: 'Add the proof' });
+  await begin();
+  await dialog.getByLabel('Days until it expires').fill('826');
+  await add.click();
+  await dialog.getByText('Enter 1 to 825 days.').waitFor();
+  await dialog.getByLabel('Days until it expires').fill('30');
+  await looksRight(page, 'proof-certificate', seen);
+  await add.click();
+  const told = page.getByRole('dialog', { name: 'The proof has been added' });
+  const shown = async (label: string) => told.getByLabel(label, { exact: true }).inputValue();
+  assert.match(await shown('Private key'), /^-----BEGIN PRIVATE KEY-----/);
+  const [issued, authority] = [await shown('Certificate'), await shown('Certificate of the authority')];
+  await looksRight(page, 'proof-certificate-issued', seen);
+  await told.getByRole('button', { name: 'I have it' }).click();
+  assert.ok(new X509Certificate(issued).verify(new X509Certificate(authority).publicKey));
+
+  await begin('The program has one already');
+  await dialog.getByLabel('Certificate', { exact: true }).fill('-----BEGIN');
+  await add.click();
+  await dialog.locator('[aria-invalid=true]').waitFor();
+  const own = await TestCertificate.alone(Date.now());
+  await dialog.getByLabel('Certificate', { exact: true }).fill(own.pem);
+  await add.click();
+  await dialog.waitFor({ state: 'detached' });
+
+  await begin('A certificate authority of ours issues them');
+  const ca = await TestCertificate.authority(Date.now());
+  await dialog.getByLabel('Certificate of the authority').fill(ca.pem);
+  await dialog.getByLabel('Name in the certificates').fill('dns:pay.example.org');
+  await looksRight(page, 'proof-certificate-authority', seen);
+  await add.click();
+  await dialog.waitFor({ state: 'detached' });
+  await page.getByRole('row').filter({ hasText: 'dns:pay.example.org, of the authority SHA-256' }).waitFor();
+  const proofs = await proofsOf(keyid);
+  assert.deepEqual(
+    proofs.map(({ kind, san }: Record<string, unknown>) => [kind, san]),
+    [
+      ['certificate', undefined],
+      ['certificate', undefined],
+      ['certificate', 'dns:pay.example.org'],
+    ],
+  );
+  await looksRight(page, 'apikey-certificates', seen);
   assert.deepEqual(troubles, []);
 });
 

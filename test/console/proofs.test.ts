@@ -35,6 +35,12 @@ test('each kind is told in a line, and one that is not known by its own name', (
   const spiffe = { issuer: 'spiffe://example.org', subject: 'spiffe://example.org/sa/ci', audience: ['kms'] };
   assert.equal(trustText(proof('jwt', spiffe)), 'spiffe://example.org/sa/ci for kms');
   assert.equal(trustText(proof('smoke-signal')), '');
+  const certificate = { fingerprint: '8a1f'.repeat(16), notAfter: '2026-04-01T00:00:00.000Z' };
+  assert.equal(trustText(proof('certificate', certificate)), 'SHA-256 8a1f8a1f8a1f8a1f…, until 2026-04-01');
+  assert.equal(
+    trustText(proof('certificate', { ...certificate, san: 'dns:pay.example.org' })),
+    'dns:pay.example.org, of the authority SHA-256 8a1f8a1f8a1f8a1f…, until 2026-04-01',
+  );
   assert.equal(kindText('smoke-signal'), 'smoke-signal');
   assert.equal(proofTitle(proof('smoke-signal')), 'smoke-signal');
   assert.equal(proofTitle(proof('jwt', { name: 'CI' })), 'CI');

@@ -9,11 +9,12 @@ import { Form, type FormValues } from '../parts/form.tsx';
 import { Secret } from '../parts/secret.tsx';
 import { useState } from '../parts/state.ts';
 import { Copyable } from '../parts/values.tsx';
+import { CertificateFields, certificatesIn } from './certificate-fields.tsx';
 import { TokenFields } from './token-fields.tsx';
 import { isPlatform, type Platform, platforms, trustIn } from './token-trust.ts';
 
 type NewProof = AnswerTo<'addProof'>;
-type Kind = 'jwt' | 'aws' | 'secret';
+type Kind = 'jwt' | 'certificate' | 'aws' | 'secret';
 
 interface AddProofProps {
   readonly api: Client;
@@ -29,6 +30,11 @@ const jwt = {
   value: 'jwt',
   label: 'Signed tokens',
   hint: 'A platform such as GitHub, GitLab or Kubernetes says which program it is. There is no secret to keep.',
+} as const;
+const certificate = {
+  value: 'certificate',
+  label: 'Client certificate',
+  hint: 'The program shows it in its TLS connections to this service.',
 } as const;
 const aws = {
   value: 'aws',
@@ -49,11 +55,11 @@ export function AddProof({ api, keyid, hasSecret, onClose, onAdded }: AddProofPr
 
   const add = async (values: FormValues): Promise<void> => {
     const name = values.text('name');
-    const trust = kind === 'jwt' ? trustIn(platform, values) : {};
+    const trust = kind === 'jwt' ? trustIn(platform, values) : kind === 'certificate' ? certificatesIn(values) : {};
     const proof = await api.addProof({ keyid, kind, ...(name !== '' && { name }), ...trust });
     onAdded();
-    if (kind === 'jwt') onClose();
-    else setMade(proof);
+    if (hasSecretParts(proof)) setMade(proof);
+    else onClose();
   };
 
   return (
@@ -68,7 +74,7 @@ export function AddProof({ api, keyid, hasSecret, onClose, onAdded }: AddProofPr
         <Choice<Kind>
           legend="How does the program prove that it is this key?"
           name="kind"
-          options={hasSecret ? [jwt, aws] : [jwt, aws, secret]}
+          options={[jwt, certificate, aws, ...(hasSecret ? [] : [secret])]}
           chosen={kind}
           onChange={setKind}
         />
@@ -83,10 +89,15 @@ export function AddProof({ api, keyid, hasSecret, onClose, onAdded }: AddProofPr
             onChange={(next) => isPlatform(next) && setPlatform(next)}
           />
         )}
+        {kind === 'certificate' && <CertificateFields key="certificate" />}
         {kind === 'jwt' && <TokenFields key={`fields-${platform}`} platform={platform} />}
       </Form>
     </Dialog>
   );
+}
+
+function hasSecretParts({ key, secretAccessKey, privateKey }: NewProof): boolean {
+  return [key, secretAccessKey, privateKey].some((part) => part !== undefined);
 }
 
 interface SecretOfProofProps {
@@ -97,7 +108,7 @@ interface SecretOfProofProps {
 
 /** Stays open, and holds the page, until the user confirms having saved the secret. */
 function SecretOfProof({ keyid, made, onClose }: SecretOfProofProps) {
-  const { key, accessKeyId, secretAccessKey } = made;
+  const { key, accessKeyId, secretAccessKey, privateKey, certificate: issued, caCertificate } = made;
   const release = useHold();
   return (
     <Dialog title="The proof has been added">
@@ -109,6 +120,13 @@ function SecretOfProof({ keyid, made, onClose }: SecretOfProofProps) {
       )}
       {key !== undefined && <Secret key="key" label="Secret of the API key" value={key} fileName={`${keyid}.key`} />}
       {secretAccessKey !== undefined && <Secret key="aws" label="Secret access key" value={secretAccessKey} />}
+      {privateKey !== undefined && (
+        <Secret key="private" label="Private key" value={privateKey} fileName="client.key" />
+      )}
+      {issued !== undefined && <Secret key="issued" label="Certificate" value={issued} fileName="client.crt" />}
+      {caCertificate !== undefined && (
+        <Secret key="ca" label="Certificate of the authority" value={caCertificate} fileName="ca.crt" />
+      )}
       <div data-actions>
         <Button
           onClick={() => {

@@ -19,9 +19,11 @@ export function proofTitle({ name, kind }: Pick<Proof, 'name' | 'kind'>): string
 }
 
 /** The programs that it lets in, in one line; empty if that is not known. */
-export function trustText({ kind, accessKeyId, issuer, subject, claims = {}, audience = [] }: Proof): string {
+export function trustText(proof: Proof): string {
+  const { kind, accessKeyId, fingerprint, issuer, subject, claims = {}, audience = [] } = proof;
   if (kind === 'secret') return 'whoever has the secret';
   if (accessKeyId !== undefined) return accessKeyId;
+  if (fingerprint !== undefined) return certificateText(fingerprint, proof);
   const claimed = Object.entries(claims).map(([name, value]) => `${name}=${[value].flat().join('|')}`);
   const who = [...(subject === undefined ? [] : [subject]), ...claimed].join(', ');
   // A SPIFFE ID begins with its trust domain.
@@ -29,6 +31,12 @@ export function trustText({ kind, accessKeyId, issuer, subject, claims = {}, aud
   const from = isTold ? '' : `from ${issuer.replace(/^https:\/\//, '')}`;
   const to = audience.length === 0 ? '' : `for ${audience.join(' or ')}`;
   return [who, from, to].filter((part) => part !== '').join(' ');
+}
+
+function certificateText(fingerprint: string, { san, notAfter }: Proof): string {
+  const isOf = san === undefined ? '' : `${san}, of the authority `;
+  const until = notAfter === undefined ? '' : `, until ${notAfter.slice(0, 10)}`;
+  return `${isOf}SHA-256 ${fingerprint.slice(0, 16)}…${until}`;
 }
 
 const checks: ReadonlyMap<string, string> = new Map([
