@@ -281,12 +281,25 @@ function keyOfType(type: AsymmetricType, spki: Uint8Array): Uint8Array | undefin
   }
 }
 
-/** Whether the public key is an RSA key of fewer than 2048 bits, or of a kind that TLS does not use. */
+/**
+ * Whether the public key is an RSA key of fewer than 2048 bits, of an elliptic curve of fewer than 256, malformed, or of
+ * a kind that TLS does not use.
+ */
 export function isWeakKey(spki: Uint8Array): boolean {
-  const outer = onlySequence(spki);
-  const id = toHex(outer.sequence().read(tags.oid));
-  if (id === toHex(rsaOid)) return new DerReader(outer.bits()).sequence().unsigned().length < 256;
-  return id !== toHex(ecPublicKeyOid) && !['2b6570', '2b6571'].includes(id) && !id.startsWith('608648016503040312');
+  try {
+    const outer = onlySequence(spki);
+    const id = toHex(outer.sequence().read(tags.oid));
+    if (id === toHex(rsaOid)) return new DerReader(outer.bits()).sequence().unsigned().length < 256;
+    if (id === toHex(ecPublicKeyOid)) return coordinateLength(outer.bits()) < 32;
+    return !['2b6570', '2b6571'].includes(id) && !id.startsWith('608648016503040312');
+  } catch {
+    return true;
+  }
+}
+
+/** Bytes of a coordinate of a point, which is compressed or not. */
+function coordinateLength(point: Uint8Array): number {
+  return point[0] === 4 ? (point.length - 1) / 2 : point.length - 1;
 }
 
 /** A certificate to be made, under a key of the type ecdsa-p256. */

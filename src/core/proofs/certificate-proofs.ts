@@ -55,7 +55,12 @@ export function draftCertificate(ctx: Context, apikeyId: string, input: Certific
 
 function issued(ctx: Context, apikeyId: string, days: number): CertificateDraft {
   const { certificate, privateKey, caCertificate, keyHash, notAfter, made } = issueCertificate(ctx, apikeyId, days);
-  return { subject: keyHash, settings: { notAfter }, told: { certificate, privateKey, caCertificate }, made };
+  return {
+    subject: keyHash,
+    settings: { notAfter, issued: true },
+    told: { certificate, privateKey, caCertificate },
+    made,
+  };
 }
 
 /** A chain begins with the program's certificate. */

@@ -2,7 +2,14 @@
 // the proof signed it and it has a certain name. TLS has shown that the client holds the key; all else is decided here,
 // for each request, and for each tenant by its own authorities.
 import { equalBytes, fromBase64Url, toBase64Url, toHex } from '../../crypto/bytes.ts';
-import { type Certificate, clientAuth, isSignedBy, keyUsages, readCertificate } from '../../crypto/certificates.ts';
+import {
+  type Certificate,
+  clientAuth,
+  isSignedBy,
+  isWeakKey,
+  keyUsages,
+  readCertificate,
+} from '../../crypto/certificates.ts';
 import { sha256 } from '../../crypto/fast-hash.ts';
 import { pemBlocks } from '../../crypto/pem.ts';
 import type { Tables } from '../../store/port.ts';
@@ -24,6 +31,11 @@ export interface CertificateTrust {
   readonly san?: string;
   /** End of the certificate, or of the authority's, in epoch milliseconds. */
   readonly notAfter: number;
+  /**
+   * The appliance issued the certificate: the proof ends with it. A client that has the key of a pinned one can make
+   * others of it, which have dates of their own.
+   */
+  readonly issued?: true;
 }
 
 /** Certificates from a leaf to its authority, both counted. */
@@ -140,10 +152,11 @@ export function compare(proof: KnownProof, presented: PresentedCertificate): Pro
   const found = read(presented);
   if (!found || proof.kind !== 'certificate') return { problem: 'authority', reason: 'it is malformed' };
   const { certificate, keyHash, chains } = found;
-  const { ca, san } = certificateTrust(proof);
+  const { ca, san, issued = false, notAfter } = certificateTrust(proof);
   if (ca === undefined || san === undefined) {
     if (proof.subject !== keyHash) return { problem: 'authority', reason: 'its key is not the pinned one' };
-    const { notBefore: from, notAfter: to } = certificate;
+    const { notBefore: from } = certificate;
+    const to = issued ? Math.min(certificate.notAfter, notAfter) : certificate.notAfter;
     return { proof, subject: fingerprintOf(keyHash), from, to };
   }
   const subject = nameOf(certificate, san);
@@ -199,7 +212,8 @@ function nameOf({ names, keyUsage = 0 }: Certificate, san: string): string | und
 }
 
 /** Why a leaf may not log in whatever signed it; undefined if it may. */
-function leafProblem({ isAuthority, keyUsage, purposes, isRestricted }: Certificate): string | undefined {
+function leafProblem({ isAuthority, keyUsage, purposes, isRestricted, spki }: Certificate): string | undefined {
+  if (isWeakKey(spki)) return 'its key is too weak';
   if (isAuthority) return 'it is an authority';
   if (isRestricted) return 'it has restrictions that are not understood';
   if (purposes && !purposes.includes(clientAuth)) return 'it is not for clients';
@@ -210,7 +224,8 @@ function leafProblem({ isAuthority, keyUsage, purposes, isRestricted }: Certific
 
 /** Why this cannot be the issuer of what is below it; undefined if it can. `between` are authorities below it. */
 export function issuerProblem(issuer: Certificate, between: number): string | undefined {
-  const { isAuthority, keyUsage, pathLength, purposes, isRestricted } = issuer;
+  const { isAuthority, keyUsage, pathLength, purposes, isRestricted, spki } = issuer;
+  if (isWeakKey(spki)) return 'its key is too weak, or of a kind that TLS does not use';
   if (!isAuthority) return 'it is no authority: basicConstraints say CA:FALSE, or nothing';
   if (keyUsage !== undefined && (keyUsage & keyUsages.keyCertSign) === 0) return 'its key does not sign certificates';
   if (isRestricted) return 'it has restrictions that are not understood, such as constraints on names';
