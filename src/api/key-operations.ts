@@ -4,7 +4,7 @@ import { isJsonObject } from '../model/json.ts';
 import { mostItems, signingHashes } from '../model/key-types.ts';
 import { endpoint } from './endpoint.ts';
 import { sample } from './example-values.ts';
-import { ofKey } from './managed-keys.ts';
+import { ofKey, warning } from './managed-keys.ts';
 import { base64, count, kindOf, requiredText, text, thingList, wordPattern } from './values.ts';
 
 const tag = 'Key operations';
@@ -77,10 +77,6 @@ const mac = z
   .meta({ pattern: wordPattern, description: '`vault:vN:` and base64 of the MAC', examples: [sample.keyMac] });
 const keyVersion = count.meta({ description: 'the version that was used', examples: [1] });
 const valid = z.boolean().meta({ description: 'whether it fits', examples: [true] });
-const warning = z
-  .string()
-  .exactOptional()
-  .meta({ description: 'why the result should not be trusted blindly', examples: ['the key is compromised'] });
 const error = z
   .string()
   .meta({ description: 'why there is nothing else', examples: ['cipher: message authentication failed'] });

@@ -28,6 +28,11 @@ import {
 
 const tag = 'Managed keys';
 
+export const warning = z
+  .string()
+  .exactOptional()
+  .meta({ description: 'why the result should not be trusted blindly', examples: ['the key is compromised'] });
+
 /** Common declaration of an endpoint that needs the flag for the key named in its path: by name, id or alias. */
 export function ofKey<const Action extends `key.${string}`>(action: Action) {
   return {
@@ -437,6 +442,7 @@ export const managedKeyEndpoints = [
       }),
     }),
     answer: z.object({
+      warning,
       name: z.string().meta({ pattern: ringNamePattern, description: 'the name of the key', examples: ['unseal'] }),
       type,
       format: z.enum(['raw', 'der']).meta({ description: 'what the bytes are' }),

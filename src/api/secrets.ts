@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { mostSecretVersions } from '../model/key-types.ts';
 import { endpoint, missing } from './endpoint.ts';
 import { sample } from './example-values.ts';
-import { keyState, managedKeyVersion, tags } from './managed-keys.ts';
+import { keyState, managedKeyVersion, tags, warning } from './managed-keys.ts';
 import { count, freeForm, managedKeyId, pathText, ringNamePattern, thingList, timestamp } from './values.ts';
 
 const tag = 'Secrets';
@@ -115,6 +115,7 @@ export const secretEndpoints = [
     answer: z.object({
       secret: version,
       value: value.exactOptional().meta({ description: 'absent if the version was deleted or destroyed' }),
+      warning,
     }),
   }),
   endpoint('writeSecret', {

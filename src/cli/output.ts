@@ -179,3 +179,8 @@ export function styleOf(cli: Cli, short: ShortTimes): TableStyle {
   if (!stdout.isTTY || cli.globals.get('--wide')) return { columns: undefined, colour };
   return { columns: stdout.columns || 80, colour, short };
 }
+
+/** Says on stderr why the result should not be trusted blindly. */
+export async function sayWarning(cli: Cli, warning: string | undefined): Promise<void> {
+  if (warning !== undefined) await say(cli.io, `warning: ${visible(warning)}`);
+}

@@ -148,7 +148,7 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
   generateRandom: 'random:base64',
   hashMessage: 'hash:base64',
   listSecrets: 'names:text[]',
-  readSecret: 'secret:SecretVersion value?:object',
+  readSecret: 'secret:SecretVersion value?:object warning?:text',
   writeSecret: 'secret:SecretVersion',
   deleteSecret: 'name:ring id:managedKey restorableUntil:time',
   getSecretMetadata: 'secret:Secret',
@@ -168,7 +168,7 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
   listManagedKeyDependents: 'dependents:ManagedKeyDependent[]',
   importManagedKey: 'key:ManagedKey',
   exportManagedKey: `
-    name:ring type:word format:word version:count wrapped?:base64 wrapping?:word plaintext?:base64
+    warning?:text name:ring type:word format:word version:count wrapped?:base64 wrapping?:word plaintext?:base64
     versions?:ExportedKeyVersion[]`,
   encryptWithKey: 'items:ManagedKeyResult[]',
   decryptWithKey: 'items:ManagedKeyResult[]',

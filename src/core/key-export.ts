@@ -6,7 +6,7 @@ import { exportPkcs8, importPublicKey } from '../crypto/managed/keys.ts';
 import { longestOaepMessage } from '../crypto/managed/rsa.ts';
 import type { OaepHash } from '../crypto/primitives.ts';
 import { invalidField, KmsError } from '../errors.ts';
-import { useProblem } from '../model/key-states.ts';
+import { useProblem, useWarning } from '../model/key-states.ts';
 import type { KeyType } from '../model/key-types.ts';
 import type { Slices } from '../store/sql.ts';
 import type { KeyVersion, ListedVersion } from '../store/tables/managed-key-versions.ts';
@@ -75,7 +75,10 @@ export function* exportManagedKey(
       ? { objects: exported.map(versionRef), objectCount: exported.length }
       : { keyVersion: newest.version }),
   });
-  return { name, type, format, ...newest, ...(allVersions && { versions }) };
+  const warning = exported
+    .map(({ state }) => useWarning('export', { key: stateOf(ctx, key), version: state }))
+    .find((each) => each !== undefined);
+  return { name, type, format, ...newest, ...(allVersions && { versions }), ...(warning !== undefined && { warning }) };
 }
 
 function formatOf(type: KeyType, wanted: 'raw' | 'der' | undefined): 'raw' | 'der' {

@@ -83,3 +83,10 @@ export function needVersions(
     throw new KmsError('invalid', `cannot set min encryption version of ${encrypts}, ${range}`);
   }
 }
+
+/** Settings that a secret with a path keeps among its `props`, whatever else is written there. */
+export function secretSettings({ path, props }: ManagedKey): JsonObject {
+  const { maxVersions, casRequired } = props;
+  if (path === undefined) return {};
+  return { ...(maxVersions !== undefined && { maxVersions }), ...(casRequired !== undefined && { casRequired }) };
+}

@@ -30,6 +30,7 @@ import {
   needSameUses,
   needVersions,
   orderedUses,
+  secretSettings,
 } from './managed-key-rules.ts';
 import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
 import { countRings, needRingQuota } from './rings.ts';
@@ -232,7 +233,7 @@ export function configureManagedKey(
     deletionAllowed: input.deletionAllowed ?? key.deletionAllowed,
     rotateAfter: kept(rotateAfter, key.rotateAfter),
     tags: input.tags ? checkedTags(input.tags) : key.tags,
-    props: input.props ?? key.props,
+    props: input.props ? { ...secretSettings(key), ...input.props } : key.props,
     ...checkedDates(kept(input.activateAt, key.activateAt), kept(input.deactivateAt, key.deactivateAt)),
   };
   needVersions(key, change);

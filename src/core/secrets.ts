@@ -6,7 +6,7 @@ import { toBase64, toHex, utf8 } from '../crypto/bytes.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import { changedFields } from '../model/activity-details.ts';
 import { isJsonObject, type JsonObject, jsonOf } from '../model/json.ts';
-import { useProblem } from '../model/key-states.ts';
+import { useProblem, useWarning } from '../model/key-states.ts';
 import { mostSecretVersions } from '../model/key-types.ts';
 import { timestamp } from '../model/timestamp.ts';
 import type { KeyVersion } from '../store/tables/managed-key-versions.ts';
@@ -117,7 +117,8 @@ export function readSecret(
   const value = valueIn(openVersion(ctx.tenant.keys, key.type, stored));
   countUse(ctx, key, stored.version, 'export');
   ctx.note({ ...noted, transfer: 'plaintext' });
-  return { secret, value };
+  const warning = useWarning('export', { key: state, version: stored.state });
+  return { secret, value, ...(warning !== undefined && { warning }) };
 }
 
 function needExport(states: Parameters<typeof useProblem>[1]): void {

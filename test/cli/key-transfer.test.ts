@@ -129,6 +129,9 @@ test('export: wrapped to a key of RSA, never on a terminal, and only where the k
     assert.match(stderr, problem);
     assert.ok(!stderr.includes(shown) && !stderr.includes(String(secret)));
   }
+  await run(d, 'key deactivate unseal --yes');
+  const old = await d.kms('key export unseal --plaintext -o old');
+  assert.match(old.stderr, /^kms: warning: the key is deactivated: /);
   await run(d, 'key config unseal --exportable false');
   const kept = await d.kms('key export unseal --plaintext -o other');
   assert.equal(kept.code, 1);

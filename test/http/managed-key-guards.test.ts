@@ -76,6 +76,40 @@ test('a secret that somebody wrote does not rotate, and none rotates by itself',
   await ok(a.call('PUT', `/managed-keys/${name}/config`, { rotateAfter: null }));
 });
 
+test('whatever else is written among its props, a secret keeps its own settings', async () => {
+  const a = await testAppliance();
+  await ok(a.call('POST', '/secrets/db%2Fapp', { value: { n: 1 } }));
+  const { secret } = await ok(a.call('PUT', '/secrets/db%2Fapp/metadata', { maxVersions: 3, casRequired: true }));
+  const config = (props: object) => a.call('PUT', `/managed-keys/${secret.id}/config`, { props });
+  const { key } = await ok(config({ team: 'payments' }));
+  assert.deepEqual(key.props, { team: 'payments', maxVersions: 3, casRequired: true });
+  await refused(a.call('POST', '/secrets/db%2Fapp', { value: { n: 2 } }), 400, /check-and-set parameter required/);
+  await ok(config({ casRequired: false }));
+  await ok(a.call('POST', '/secrets/db%2Fapp', { value: { n: 2 } }));
+  const { name } = await make(a, { props: { team: 'payments' } });
+  assert.deepEqual((await ok(a.call('PUT', `/managed-keys/${name}/config`, { props: {} }))).key.props, {});
+});
+
+test('a key that should not be trusted blindly is handed out with a warning', async () => {
+  const a = await testAppliance();
+  await ok(a.call('POST', '/secrets/db%2Fapp', { value: { n: 1 } }));
+  const { secret } = await ok(a.call('GET', '/secrets/db%2Fapp/metadata'));
+  const { name } = await make(a, { type: 'aes256-gcm', exportable: true });
+  const handOut = async () => [
+    (await ok(a.call('GET', '/secrets/db%2Fapp'))).warning,
+    (await ok(a.call('POST', `/managed-keys/${name}/export`, { plaintext: true }))).warning,
+    (await ok(a.call('POST', `/managed-keys/${name}/export`, { plaintext: true, allVersions: true }))).warning,
+  ];
+  assert.deepEqual(await handOut(), [undefined, undefined, undefined]);
+  for (const [state, warning] of [
+    ['deactivated', 'the key is deactivated: nothing new should come from it'],
+    ['compromised', 'the key is compromised: others may have made what it opens or verifies'],
+  ] as const) {
+    for (const key of [secret.id, name]) await ok(a.call('POST', `/managed-keys/${key}/state`, { state }));
+    assert.deepEqual(await handOut(), [warning, warning, warning]);
+  }
+});
+
 test('with keepExisting, a key that is there for other uses is not what was asked for', async () => {
   const a = await testAppliance();
   const { name } = await make(a, { type: 'rsa-2048' });

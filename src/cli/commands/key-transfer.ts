@@ -9,7 +9,7 @@ import { type Connection, withClient } from '../connect.ts';
 import { readSmallFile } from '../files.ts';
 import type { keyTransfer } from '../grammar/key-use.ts';
 import { pathFrom, say } from '../io.ts';
-import { printJson, printThing } from '../output.ts';
+import { printJson, printThing, sayWarning } from '../output.ts';
 import { checkedRingName } from '../ring-key-file.ts';
 import { readSecretBytes } from '../secrets.ts';
 import { openOutput, writesToStdout } from '../streams.ts';
@@ -103,7 +103,7 @@ export async function exportKey(cli: ExportCli): Promise<void> {
   let exported: Exported;
   try {
     exported = await withClient(cli, (client) =>
-      request(client, given({ key: name, version: cli.get('--version'), ...to })),
+      request(cli, client, given({ key: name, version: cli.get('--version'), ...to })),
     );
     await output.write(exported.bytes);
     exported.bytes.fill(0);
@@ -152,8 +152,9 @@ interface Exported {
   readonly wrapping?: 'oaep' | 'oaep-kwp' | undefined;
 }
 
-async function request(client: Client, input: InputOf<'exportManagedKey'>): Promise<Exported> {
-  const { version, format, wrapped, wrapping, plaintext = '' } = await client.exportManagedKey(input);
+async function request(cli: ExportCli, client: Client, input: InputOf<'exportManagedKey'>): Promise<Exported> {
+  const { version, format, wrapped, wrapping, plaintext = '', warning } = await client.exportManagedKey(input);
+  await sayWarning(cli, warning);
   if (wrapped !== undefined) return { version, format, wrapping, bytes: Uint8Array.fromBase64(wrapped) };
   const key = Uint8Array.fromBase64(plaintext);
   if (format === 'raw') return { version, format, bytes: key };

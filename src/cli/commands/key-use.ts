@@ -3,10 +3,9 @@ import { KmsError } from '../../errors.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { withClient } from '../connect.ts';
 import type { bound, keyUse, scheme } from '../grammar/key-use.ts';
-import { mustReachStdout, say, write } from '../io.ts';
-import { type Pair, printJson, printLine, printThing } from '../output.ts';
+import { mustReachStdout, write } from '../io.ts';
+import { type Pair, printJson, printLine, printThing, sayWarning } from '../output.ts';
 import { readInput } from '../streams.ts';
-import { visible } from '../text.ts';
 
 export async function encrypt(cli: CliOf<typeof keyUse.encrypt>): Promise<void> {
   const plaintext = (await message(cli)).toBase64();
@@ -26,7 +25,7 @@ export async function decrypt(cli: CliOf<typeof keyUse.decrypt>): Promise<void> 
   await withClient(cli, async (client) => {
     const answer = await client.decryptWithKey({ key: cli.get('<NAME>'), items: [{ ciphertext, ...boundTo(cli) }] });
     const { plaintext = '', warning } = only(answer);
-    await warn(cli, warning);
+    await sayWarning(cli, warning);
     if (cli.json) await printJson(cli, answer);
     else await write(cli.io.stdout, Uint8Array.fromBase64(plaintext));
   });
@@ -50,7 +49,7 @@ export async function verify(cli: CliOf<typeof keyUse.verify>): Promise<void> {
   const answer = await withClient(cli, (client) =>
     client.verifyWithKey({ key: cli.get('<NAME>'), input, ...given({ signature, mac }), ...schemeOf(cli) }),
   );
-  await warn(cli, answer.warning);
+  await sayWarning(cli, answer.warning);
   if (cli.json) await printJson(cli, answer);
   else if (answer.valid) await printLine(cli, 'valid');
   if (answer.valid) return;
@@ -129,9 +128,4 @@ interface Made {
 function only({ items: [made] }: { readonly items: readonly Made[] }): Made {
   if (made?.error !== undefined) throw new KmsError('invalid', made.error);
   return made ?? {};
-}
-
-/** Says on stderr why the result should not be trusted blindly. */
-async function warn(cli: Cli, warning: string | undefined): Promise<void> {
-  if (warning !== undefined) await say(cli.io, `warning: ${visible(warning)}`);
 }

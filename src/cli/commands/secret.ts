@@ -12,7 +12,7 @@ import { textIn } from '../files.ts';
 import type { secret } from '../grammar/secret.ts';
 import { pathFrom, say, write } from '../io.ts';
 import { dependentLines } from '../key-dependents.ts';
-import { type Pair, printJson, printLine, printTable, printThing } from '../output.ts';
+import { type Pair, printJson, printLine, printTable, printThing, sayWarning } from '../output.ts';
 import { readSecretBytes } from '../secrets.ts';
 import { openOutput, readInput, writesToStdout } from '../streams.ts';
 import type { Column } from '../table.ts';
@@ -84,7 +84,8 @@ export async function get(cli: CliOf<typeof secret.get>): Promise<void> {
     withClient(cli, async (client) => {
       const answer = await client.readSecret({ path, ...given({ version: version?.toString() }) });
       if (answer.value === undefined) throw gone(answer.secret);
-      return { secret: answer.secret, value: answer.value };
+      await sayWarning(cli, answer.warning);
+      return { ...answer, value: answer.value };
     });
   if (writesToStdout(cli)) {
     const answer = await read();
