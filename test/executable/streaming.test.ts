@@ -54,15 +54,18 @@ test(`nothing is missing after ${rounds} kills (KMS_SEED=${seed})`, async (conte
   }
   let server: RunningServer = await serve(cwd, args);
   const ask = asker(server.apiKey ?? '');
+  let answered = 0;
   for (let round = 0; round < rounds; round++) {
     let killed = false;
     const loaders = Array.from({ length: 3 }, async () => {
       while (!killed) {
         const answer = await ask(`${server.url}/ks/keyrings`, 'GET').catch(() => undefined);
         await answer?.arrayBuffer().catch(() => {});
+        if (answer?.ok) answered += 1;
       }
     });
     await delay(200 + random.int(1200));
+    await until('enough has happened', async () => answered >= 60 * (round + 1));
     if (random.chance(0.5)) {
       await syslog.kill();
       logged.push(...syslog.records);
