@@ -24,7 +24,7 @@ export async function searchActivity(store: Store, search: Search, page: PageReq
   return found.next === undefined ? { items } : { items, next: found.next };
 }
 
-/** Undefined where nothing can match. */
+/** The log's filter; undefined if nothing can match. */
 async function filterOf(store: Store, search: Search): Promise<ActivityFilter | undefined> {
   const keyids = await keysMeant(store, search);
   if (keyids?.length === 0) return undefined;

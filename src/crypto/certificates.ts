@@ -282,8 +282,8 @@ function keyOfType(type: AsymmetricType, spki: Uint8Array): Uint8Array | undefin
 }
 
 /**
- * Whether the public key is an RSA key of fewer than 2048 bits, of an elliptic curve of fewer than 256, malformed, or of
- * a kind that TLS does not use.
+ * Whether the public key is an RSA key of fewer than 2048 bits, one of an elliptic curve of fewer than 256, malformed,
+ * or of a kind that TLS does not use.
  */
 export function isWeakKey(spki: Uint8Array): boolean {
   try {

@@ -117,6 +117,7 @@ test('an answer without a required field, or with one more, is not as described'
     assert.deepEqual(given(example), [], id);
     assert.notDeepEqual(given({ ...example, surprise: 1 }), [], id);
     const optional = [
+      'warning',
       'privateKey',
       'plaintext',
       'wrapped',
