@@ -1,6 +1,7 @@
 // Authentication: of a bearer credential, which is an API key or an access token, told apart by their form; and of a
 // client certificate. Authorization is another file's.
 import { hashApiKey } from '../crypto/fast-hash.ts';
+import { hashSecret } from '../crypto/secrets.ts';
 import type { AddressSet } from '../model/addresses.ts';
 import { flagsOfText, parseFlags } from '../model/flags.ts';
 import type { Tables } from '../store/port.ts';
@@ -20,11 +21,24 @@ export class Bearer {
     this.token = token;
   }
 
+  /** Hash under which a token of this text is stored. */
+  get tokenHash(): string {
+    return hashSecret(this.token);
+  }
+
   /** Hash under which an API key of this text is stored; undefined if the text is not an API key by form. */
   get apiKeyHash(): string | undefined {
     if (this.#apiKeyHash === null) this.#apiKeyHash = hashApiKey(this.token);
     return this.#apiKeyHash;
   }
+}
+
+/** A proof that a surface has checked: the signature of an access key. Whether it still holds is decided here. */
+export interface Proven {
+  /** Its id. */
+  readonly proof: string;
+  /** The program, in the words of its proof. */
+  readonly subject: string;
 }
 
 /** Origin of a request. */
@@ -50,10 +64,12 @@ const noFlags = parseFlags({});
 /** The tenant's credential for this token; undefined if there is none. */
 export function authenticate(
   tables: Pick<Tables, 'apiKeys' | 'sessions' | 'users' | 'proofs' | 'workloadSessions'>,
-  { token, apiKeyHash }: Bearer,
+  credential: Bearer | Proven,
   from: Origin,
   now: number,
 ): Credential | undefined {
+  if ('proof' in credential) return checkedProof(tables, credential, from, now);
+  const { token, apiKeyHash } = credential;
   if (apiKeyHash === undefined) {
     const workload = workloadOf(tables, token, now, from.certificate);
     return workload ? workloadCredential(workload, from, now) : userOf(authenticateToken(tables, token, now));
@@ -74,6 +90,20 @@ export function authenticateCertificate(
   const { caller, usable } = holderOf(key, from, now);
   const proof = { id: proven.proof.id, subject: proven.subject };
   return { caller: { ...caller, proof }, usable: usable && holdsNow(proven, now) };
+}
+
+/** Undefined for a proof that is gone. */
+function checkedProof(
+  { proofs, apiKeys }: Pick<Tables, 'apiKeys' | 'proofs'>,
+  { proof: id, subject }: Proven,
+  from: Origin,
+  now: number,
+): Credential | undefined {
+  const proof = proofs.byId(id);
+  const key = proof && apiKeys.credentialById(proof.apikeyId);
+  if (!proof || !key) return undefined;
+  const { caller, usable } = holderOf(key, from, now);
+  return { caller: { ...caller, proof: { id, subject } }, usable: usable && proof.active };
 }
 
 function workloadCredential({ session, key, isGood }: KnownWorkload, from: Origin, now: number): Credential {

@@ -1,7 +1,7 @@
 // ApiRequest is a request as the app sees it: an immutable value whose body is not read yet. Sockets, `fetch` and tests
 // make it.
 import { getPath, getQueryParam } from 'hono/utils/url';
-import type { Bearer } from '../core/credential.ts';
+import type { Bearer, Proven } from '../core/credential.ts';
 import type { PresentedCertificate } from '../core/proofs/client-certificates.ts';
 import type { AddressSet } from '../model/addresses.ts';
 import { consoleHeader } from '../model/names.ts';
@@ -62,8 +62,8 @@ export interface ApiRequest {
   readonly room?: AnswerRoom | undefined;
 }
 
-/** A credential as sent: a token, the request's certificate, or the right of the administrator at the machine. */
-export type Credential = Bearer | 'certificate' | 'local';
+/** A credential as sent: a token, a checked proof, the request's certificate, or the administrator's right at the machine. */
+export type Credential = Bearer | Proven | 'certificate' | 'local';
 
 export const emptyBody: BodySource = { read: async () => new Uint8Array() };
 

@@ -32,7 +32,7 @@ export function newAccessKey(keys: TenantKeys, apikeyId: string, random: World['
 }
 
 /** The secret of an access key. Throws `corrupt` if it was sealed for another, or altered. */
-function secretOf(keys: TenantKeys, { apikeyId, subject = '', sealed: stored }: KnownProof): string {
+export function secretOf(keys: TenantKeys, { apikeyId, subject = '', sealed: stored }: KnownProof): string {
   const bytes = stored && fromBase64(stored.text);
   const key = stored && keys.key('proof', stored.epoch);
   const open =

@@ -1,0 +1,143 @@
+// The callers of AWS's clients: the tenant and the secret of an access key id, and whether the request is signed with
+// it. An access key id says which tenant it is of; the host does not.
+import { activityRecord } from '../../core/activity.ts';
+import type { World } from '../../core/context.ts';
+import type { Proven } from '../../core/credential.ts';
+import { Bearer } from '../../core/credential.ts';
+import { secretOf } from '../../core/proofs/access-keys.ts';
+import { isSessionKeyId, sessionKeyId, sessionSecret } from '../../core/proofs/aws-sessions.ts';
+import { hashSecret } from '../../crypto/secrets.ts';
+import type { OpenState } from '../../http/appliance-port.ts';
+import { type ApiRequest, headerOf } from '../../http/request.ts';
+import type { TenantHandle } from '../../http/tenant-directory.ts';
+import { type Failure, failed } from './errors.ts';
+import { type Authorization, isSigned, readAuthorization, signingKey, whyUnsigned } from './sigv4.ts';
+
+export interface AwsCaller {
+  readonly handle: TenantHandle;
+  readonly credential: Bearer | Proven;
+}
+
+const unknown = failed('UnrecognizedClientException', 'The security token included in the request is invalid.');
+const mismatch = failed(
+  'InvalidSignatureException',
+  'The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method.',
+);
+/** Tenants of access keys that are remembered. */
+const mostRemembered = 10_000;
+
+/** An access key, as far as it was found. */
+interface Found {
+  readonly handle: TenantHandle;
+  readonly credential: Bearer | Proven;
+  /** Each that the request may be signed with. */
+  readonly secrets: readonly string[];
+  /** The API key and the proof, for the record of a wrong signature. */
+  readonly keyid: string;
+  readonly proof: string;
+}
+
+export class AwsCallers {
+  readonly #world: World;
+  /** Names of tenants by access key id, least recently used first. */
+  readonly #tenants = new Map<string, string>();
+
+  constructor(world: World) {
+    this.#world = world;
+  }
+
+  /** The caller, or why there is none. Throws `rate-limited`. */
+  async callerOf(open: OpenState, request: ApiRequest, body: Uint8Array): Promise<AwsCaller | Failure> {
+    const read = readAuthorization(request);
+    if (read === 'missing') return failed('MissingAuthenticationTokenException', 'Missing Authentication Token');
+    if (read === 'incomplete') {
+      return failed(
+        'IncompleteSignatureException',
+        'Authorization header requires Credential, SignedHeaders and Signature.',
+      );
+    }
+    const why = whyUnsigned(request, read, this.#world.now());
+    if (why !== undefined) return failed('InvalidSignatureException', why);
+    const found = await this.#find(open, request, read);
+    const origin = { tenant: found?.handle.tenant.id ?? 'aws', address: request.remoteAddress ?? 'local' };
+    // The same request, sent again with another date, is one try.
+    const tried = `${read.accessKeyId} ${hashSecret(Buffer.from(body).toString('latin1'))}`;
+    const { told } = await open.people.workloads.attempt(origin, tried, async () => ({
+      told: { proven: found && this.#isSignedBy(found, request, read, body) ? found : undefined },
+    }));
+    if (told.proven) return { handle: told.proven.handle, credential: told.proven.credential };
+    if (!found) return unknown;
+    await this.#recordFailure(found, request);
+    return mismatch;
+  }
+
+  #isSignedBy({ secrets }: Found, request: ApiRequest, read: Authorization, body: Uint8Array): boolean {
+    return secrets.some((secret) => isSigned(request, read, signingKey(secret, read), body));
+  }
+
+  async #find(open: OpenState, request: ApiRequest, { accessKeyId }: Authorization): Promise<Found | undefined> {
+    const token = headerOf(request, 'x-amz-security-token');
+    if (isSessionKeyId(accessKeyId) !== (token !== undefined)) return undefined;
+    if (token !== undefined && sessionKeyId(token) !== accessKeyId) return undefined;
+    const name = this.#tenants.get(accessKeyId);
+    const known = name === undefined ? undefined : open.tenants.byName(name);
+    const handles = known ? [known] : open.tenants.names().flatMap((each) => open.tenants.byName(each) ?? []);
+    for (const handle of handles) {
+      const found = await this.#findIn(handle, accessKeyId, token);
+      if (!found) continue;
+      this.#remember(accessKeyId, handle.tenant.name);
+      return found;
+    }
+    return undefined;
+  }
+
+  async #findIn(handle: TenantHandle, accessKeyId: string, token: string | undefined): Promise<Found | undefined> {
+    const { store, tenant } = handle;
+    return store.transaction(({ proofs, workloadSessions }) => {
+      if (token !== undefined) {
+        const session = workloadSessions.byTokenHash(hashSecret(token));
+        if (!session) return undefined;
+        const secrets = openEpochs(tenant.keys).map((epoch) => sessionSecret(tenant.keys, token, epoch));
+        return { handle, credential: new Bearer(token), secrets, keyid: session.apikeyId, proof: session.proofId };
+      }
+      const proof = proofs.bySubject('aws', accessKeyId);
+      if (!proof?.active) return undefined;
+      const secrets = [secretOf(tenant.keys, proof)];
+      return {
+        handle,
+        credential: { proof: proof.id, subject: accessKeyId },
+        secrets,
+        keyid: proof.apikeyId,
+        proof: proof.id,
+      };
+    });
+  }
+
+  #remember(accessKeyId: string, tenant: string): void {
+    this.#tenants.delete(accessKeyId);
+    const [oldest] = this.#tenants.size >= mostRemembered ? this.#tenants.keys() : [];
+    if (oldest !== undefined) this.#tenants.delete(oldest);
+    this.#tenants.set(accessKeyId, tenant);
+  }
+
+  async #recordFailure({ handle, keyid, proof }: Found, { remoteAddress: address }: ApiRequest): Promise<void> {
+    const props = { proof, refusedBy: 'signature', dialect: 'aws' };
+    await handle.store.transaction((tx) =>
+      tx.record(
+        activityRecord(this.#world, { keyid, action: 'none', validAction: false, status: 400, props, address }),
+      ),
+    );
+  }
+}
+
+/** Epochs whose keys are whole. */
+function openEpochs({ epoch, epochs, key }: TenantHandle['tenant']['keys']): readonly number[] {
+  const held = epochs.filter((each) => {
+    try {
+      return each === epoch || key('proof', each) !== undefined;
+    } catch {
+      return false;
+    }
+  });
+  return held.toReversed();
+}
