@@ -42,11 +42,11 @@ export async function withConfigFile(cli: ServeCli): Promise<ServeCli> {
 /** Reads and checks the whole configuration of `kms serve`. */
 export async function serveConfig(cli: ServeCli): Promise<ServeConfig> {
   refuseShared(cli);
-  const { host, vaultListen, acceptOlder, takeBack } = valuesOf(cli, serve);
+  const { host, vaultListen, awsListen, acceptOlder, takeBack } = valuesOf(cli, serve);
   const hosts = await namedHosts(cli, host);
   return given({
     ...(await standbyConfig(cli)),
-    ...{ vaultListen, acceptOlder, takeBack },
+    ...{ vaultListen, awsListen, acceptOlder, takeBack },
     store: sharedStore(cli),
     hosts: hosts.length > 0 ? hosts : undefined,
   });
@@ -124,7 +124,7 @@ export async function namedHosts(cli: Cli, hosts: readonly string[]): Promise<re
 /** Port 0 is exempt: it picks a different port each time. */
 function refuseShared(cli: ServeCli): void {
   const taken = new Map<string, string>();
-  for (const option of ['--listen', '--vault-listen', '--tang-listen'] as const) {
+  for (const option of ['--listen', '--vault-listen', '--aws-listen', '--tang-listen'] as const) {
     const address = cli.get(option);
     if (address === undefined || address.endsWith(':0')) continue;
     const other = taken.get(address);

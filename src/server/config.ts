@@ -10,6 +10,7 @@ import type { LogFormat } from './log.ts';
 export interface ServeConfig extends ListenOptions, ApplianceConfig {
   /** `HOST:PORT` for software that speaks Vault transit. Absent: none. */
   readonly vaultListen?: string | undefined;
+  readonly awsListen?: string | undefined;
   /** `HOST:PORT` for clients of Tang. Absent: none. */
   readonly tangListen?: string | undefined;
   /** Hosts of the first tenant, if the directory is initialised. */

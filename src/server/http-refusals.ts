@@ -26,6 +26,11 @@ export const vaultDialect: Dialect = {
   problem: (message) => ({ errors: [message] }),
 };
 
+export const awsDialect: Dialect = {
+  methods: 'POST',
+  problem: (message) => ({ __type: 'SerializationException', message }),
+};
+
 export const tangDialect: Dialect = { ...ownDialect, methods: 'GET, POST' };
 
 export interface Refusal {

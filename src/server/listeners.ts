@@ -7,7 +7,7 @@ import { AnswerBudget } from './answer-room.ts';
 import { BodyBudget } from './body-budget.ts';
 import type { ServeOptions } from './config.ts';
 import type { Gate } from './gate.ts';
-import { type Dialect, ownDialect, tangDialect, vaultDialect } from './http-refusals.ts';
+import { awsDialect, type Dialect, ownDialect, tangDialect, vaultDialect } from './http-refusals.ts';
 import { clientAddress, endServer, httpServer, type RequestOrigin, takeForwardedHost } from './http-server.ts';
 import { aheadBudget } from './in-turn.ts';
 import { type Listening, type ListenOptions, listening, portOf, takePort } from './listen.ts';
@@ -19,14 +19,17 @@ export async function openListeners(
   gate: Gate,
   ofProcess: ReturnType<typeof processLimits>,
 ) {
-  const { vaultListen, tangListen } = options;
+  const { vaultListen, awsListen, tangListen } = options;
   const budgets = { bodies: new BodyBudget(), answers: new AnswerBudget(), ahead: aheadBudget() };
-  const given = [options.listen, vaultListen, tangListen].filter((each) => each !== undefined);
+  const given = [options.listen, vaultListen, awsListen, tangListen].filter((each) => each !== undefined);
   const maxConnections = connectionsFor(ofProcess, Math.max(1, given.length));
   const shared = { limits: { maxConnections, ...options.limits }, ...budgets };
   const network = networkServer(gate, where, shared);
-  const vaultWhere = vaultListen === undefined ? undefined : await listening(vaultOptions(options), '--vault-listen');
+  const vaultWhere =
+    vaultListen === undefined ? undefined : await listening(ofDialect(options, vaultListen), '--vault-listen');
   const transit = vaultWhere && networkServer(gate, vaultWhere, shared, { surface: 'vault' });
+  const awsWhere = awsListen === undefined ? undefined : await listening(ofDialect(options, awsListen), '--aws-listen');
+  const aws = awsWhere && networkServer(gate, awsWhere, shared, { surface: 'aws' });
   const tangWhere = await tangListening(options);
   const tangOrigin = { surface: 'tang', tangClients: tangWhere?.allowed };
   const tang = tangWhere && networkServer(gate, tangWhere, shared, tangOrigin);
@@ -35,6 +38,7 @@ export async function openListeners(
     for (const [server, place] of [
       [network, where] as const,
       [transit, vaultWhere] as const,
+      [aws, awsWhere] as const,
       [tang, tangWhere] as const,
     ]) {
       if (!server || !place) continue;
@@ -51,13 +55,14 @@ export async function openListeners(
     address: where.addressOf(portOf(network)),
     url: where.urlOf(portOf(network)),
     vaultAddress: transit && vaultWhere.addressOf(portOf(transit)),
+    awsAddress: aws && awsWhere.addressOf(portOf(aws)),
     tangAddress: tang && tangWhere.addressOf(portOf(tang)),
   };
 }
 
 /** The same certificate and proxy, but not the URL of the API's clients. */
-function vaultOptions({ url: _, ...options }: ServeOptions): ListenOptions {
-  return { ...options, listen: options.vaultListen ?? '' };
+function ofDialect({ url: _, ...options }: ServeOptions, listen: string): ListenOptions {
+  return { ...options, listen };
 }
 
 /**
@@ -101,4 +106,4 @@ function networkServer(
 }
 
 /** Keyed by surface name. */
-const dialects: Readonly<Record<string, Dialect>> = { vault: vaultDialect, tang: tangDialect };
+const dialects: Readonly<Record<string, Dialect>> = { vault: vaultDialect, tang: tangDialect, aws: awsDialect };

@@ -34,6 +34,7 @@ export interface Serving {
   readonly url: string;
   /** Address for software that speaks Vault transit; undefined without one. */
   readonly vaultAddress: string | undefined;
+  readonly awsAddress: string | undefined;
   /** Address for clients of Tang; undefined without one. */
   readonly tangAddress: string | undefined;
   /** Throws `sealed` while it is sealed. */
@@ -195,6 +196,7 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
       address,
       url,
       vaultAddress: listeners.vaultAddress,
+      awsAddress: listeners.awsAddress,
       tangAddress: listeners.tangAddress,
       setUpUrl: sealed ? undefined : await setUpUrl(started),
       get appliance() {

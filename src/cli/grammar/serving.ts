@@ -180,6 +180,7 @@ export const serve = {
   ...serving,
   ...group('Network', {
     '--vault-listen': text('HOST:PORT', 'also listen here for software that speaks Vault transit; TLS as for --listen'),
+    '--aws-listen': text('HOST:PORT', 'also listen here for software that speaks AWS KMS; TLS as for --listen'),
   }),
   ...group('Data', {
     '--host': list('NAME', 'when initialising: answer requests for this host only'),

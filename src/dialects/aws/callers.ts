@@ -62,12 +62,12 @@ export class AwsCallers {
     const origin = { tenant: found?.handle.tenant.id ?? 'aws', address: request.remoteAddress ?? 'local' };
     // The same request, sent again with another date, is one try.
     const tried = `${read.accessKeyId} ${hashSecret(Buffer.from(body).toString('latin1'))}`;
-    const { told } = await open.people.workloads.attempt(origin, tried, async () => ({
-      told: { proven: found && this.#isSignedBy(found, request, read, body) ? found : undefined },
+    const { outcome, isRepeated } = await open.people.workloads.attempt(origin, tried, async () => ({
+      proven: found && this.#isSignedBy(found, request, read, body) ? found : undefined,
     }));
-    if (told.proven) return { handle: told.proven.handle, credential: told.proven.credential };
+    if (outcome.proven) return { handle: outcome.proven.handle, credential: outcome.proven.credential };
     if (!found) return unknown;
-    await this.#recordFailure(found, request);
+    if (!isRepeated) await this.#recordFailure(found, request);
     return mismatch;
   }
 

@@ -3,6 +3,7 @@
 
 import type { Bearer, Proven } from '../../core/credential.ts';
 import { lookUpManagedKey } from '../../core/managed-key-names.ts';
+import { WrittenItems } from '../../core/pages.ts';
 import { sessionKeyId, sessionSecret } from '../../core/proofs/aws-sessions.ts';
 import { toHex } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
@@ -139,7 +140,7 @@ class AwsSurface {
     const codec = {
       ...(body && { decode: () => ({ value: body, came: {} }) }),
       encode: (answer: JsonObject) => {
-        ours = answer;
+        ours = answer.data instanceof WrittenItems ? { ...answer, data: answer.data.parsed() } : answer;
         return { status: 200 };
       },
     };
