@@ -62,7 +62,10 @@ export interface ApiRequest {
   readonly room?: AnswerRoom | undefined;
 }
 
-/** A credential as sent: a token, a checked proof, the request's certificate, or the administrator's right at the machine. */
+/**
+ * A credential as sent: a token, a checked proof, the request's certificate, or the right of the administrator at the
+ * machine.
+ */
 export type Credential = Bearer | Proven | 'certificate' | 'local';
 
 export const emptyBody: BodySource = { read: async () => new Uint8Array() };

@@ -1,5 +1,5 @@
-// Ciphertexts as clients of AWS KMS keep them: a byte that names the format, the key's id, its version, and what the key
-// made. Whoever changes key or version gets one that does not open, since the message is bound to both.
+// Ciphertexts as clients of AWS KMS keep them: a byte that names the format, the key's id, its version, and what the
+// key made. With another key or version it does not open, since the message is bound to both.
 import { concatBytes, fromBase64, toBase64 } from '../../crypto/bytes.ts';
 import { failure } from './errors.ts';
 import { idsOfBytes, keyIdBytes } from './names.ts';
@@ -17,7 +17,7 @@ export function blobOf(keyId: string, ciphertext: unknown): string {
   return toBase64(concatBytes(header, fromBase64(base64) ?? new Uint8Array()));
 }
 
-export interface ReadBlob {
+interface ReadBlob {
   /** The ids that the key may have. */
   readonly ids: readonly string[];
   /** In the native form. */

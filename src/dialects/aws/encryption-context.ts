@@ -1,5 +1,5 @@
-// Encryption contexts as associated data: the number of pairs, then name and value of each with their lengths, sorted by
-// the bytes of the names. One context has one encoding, and no two share one.
+// Encryption contexts as associated data: the number of pairs, then name and value of each with their lengths, sorted
+// by the bytes of the names. One context has one encoding, and no two share one.
 import { concatBytes, utf8 } from '../../crypto/bytes.ts';
 import { isJsonObject } from '../../model/json.ts';
 import { failure } from './errors.ts';

@@ -26,7 +26,7 @@ function invalid(name: string, problem: string): Error {
   return failure('ValidationException', `1 validation error detected: Value at '${field}' ${problem}`);
 }
 
-/** What the bounds are of; undefined for a value of another type. */
+/** The number that the bounds are of; undefined for a value of another type. */
 function sizeOf(kind: string, value: unknown): number | undefined {
   switch (kind) {
     case 'text':

@@ -1,5 +1,4 @@
 // Operations of AWS KMS on keys themselves: their life, names, tags, rotation and policy.
-import { fromBase64, toBase64 } from '../../crypto/bytes.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { type KeyType, type KeyUse, keyTypeFacts, keyTypes } from '../../model/key-types.ts';
 import { failure } from './errors.ts';
@@ -572,8 +571,3 @@ export const keyOperations: Readonly<Record<string, AwsOperation>> = {
   ReplicateKey: refused('UnsupportedOperationException', noRegions),
   UpdatePrimaryRegion: refused('UnsupportedOperationException', noRegions),
 };
-
-/** Base64 of the bytes of a PEM block. */
-export function derOf(pem: string): string {
-  return toBase64(fromBase64(pem.replace(/-----[A-Z ]+-----|\s/g, '')) ?? new Uint8Array());
-}

@@ -1,7 +1,6 @@
 // Operations of AWS KMS that encrypt and decrypt, make data keys and random bytes.
 import { fromBase64, toBase64 } from '../../crypto/bytes.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { keyTypeFacts } from '../../model/key-types.ts';
 import { blobOf, readBlob } from './blobs.ts';
 import { contextBytes } from './encryption-context.ts';
 import { failure } from './errors.ts';
@@ -222,11 +221,6 @@ export const messageOperations: Readonly<Record<string, AwsOperation>> = {
   GenerateDataKeyWithoutPlaintext: dataKey(true),
   GenerateRandom: random,
 };
-
-/** Whether a key's type is one that AWS KMS has, and bytes of its own. */
-export function hasSpec(type: string): boolean {
-  return Object.hasOwn(keyTypeFacts, type) && keyTypeFacts[type as keyof typeof keyTypeFacts].awsSpec !== undefined;
-}
 
 /** Bytes of a base64 text. */
 export function bytesOf(base64: unknown): Uint8Array {

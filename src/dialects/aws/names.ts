@@ -18,7 +18,7 @@ export function keyIdBytes(id: string): Uint8Array | undefined {
 }
 
 /** The ids that a UUID may stand for. */
-export function idsOf(text: string): readonly string[] {
+function idsOf(text: string): readonly string[] {
   return idsOfBytes(Uint8Array.fromHex(text.replaceAll('-', '')));
 }
 
@@ -47,7 +47,7 @@ export function aliasArn({ account, region }: Place, name: string): string {
 }
 
 /** A key as a request names it. */
-export type KeyRef =
+type KeyRef =
   | { readonly ids: readonly string[] }
   | { readonly alias: string }
   /** The type of the error, and its message. */

@@ -4,8 +4,8 @@ import type { JsonObject } from '../../model/json.ts';
 import type { Place } from './names.ts';
 
 /**
- * A field: what it holds, `!` for a compulsory one, and the least and most of it: characters of a text, bytes of a blob,
- * the number itself, items of a list. Such as `blob! 1-4096`.
+ * A field: the kind of its value, `!` for a compulsory one, and the least and most of it: characters of a text, bytes
+ * of a blob, the number itself, items of a list. Such as `blob! 1-4096`.
  */
 export type FieldRule = string;
 

@@ -17,7 +17,7 @@ function keyOf({ keys }: Work): FoundKey {
 }
 
 /** The algorithms of a key, as AWS KMS names them; empty for keys that it has not. */
-export function algorithmsOf(type: string, usage: string): readonly string[] {
+function algorithmsOf(type: string, usage: string): readonly string[] {
   if (!Object.hasOwn(keyTypeFacts, type)) return [];
   const { purposes } = keyTypeFacts[type as KeyType];
   return purposes.find(({ aws }) => aws?.usage === usage)?.aws?.algorithms ?? [];

@@ -10,9 +10,8 @@ const longestHeader = 4096;
 const mostHeaders = 50;
 
 /** The parts of a request that a signature covers. */
-export interface SignedRequest {
+interface SignedRequest {
   readonly method: string;
-  /** As sent. */
   readonly path: string;
   readonly search: string;
   /** Names in lower case; a header that came several times has several values. */
@@ -30,7 +29,7 @@ export interface Authorization {
   readonly signature: Uint8Array;
 }
 
-export type ReadAuthorization = Authorization | 'missing' | 'incomplete';
+type ReadAuthorization = Authorization | 'missing' | 'incomplete';
 
 export function readAuthorization({ headers }: Pick<SignedRequest, 'headers'>): ReadAuthorization {
   const text = oneOf(headers, 'authorization');

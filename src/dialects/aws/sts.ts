@@ -19,7 +19,7 @@ export function stsError({ code, message, status }: StsFailure, requestId: strin
 }
 
 /** A request to assume a role: the role is an API key, the account a tenant. */
-export interface AssumedRole {
+interface AssumedRole {
   readonly account: string;
   readonly role: string;
   readonly sessionName: string;
