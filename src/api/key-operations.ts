@@ -1,7 +1,7 @@
 // Work with managed keys, on the wire: each operation takes one message, or `items`, each for itself.
 import { z } from 'zod';
 import { isJsonObject } from '../model/json.ts';
-import { mostItems, signingHashes } from '../model/key-types.ts';
+import { mostItems, pairTypes, signingHashes } from '../model/key-types.ts';
 import { endpoint } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { ofKey, warning } from './managed-keys.ts';
@@ -14,6 +14,8 @@ export interface KeyItem {
   readonly plaintext?: string | undefined;
   readonly ciphertext?: string | undefined;
   readonly associatedData?: string | undefined;
+  /** For a message that is encrypted again under another key: what it is bound to there. */
+  readonly toAssociatedData?: string | undefined;
   readonly context?: string | undefined;
   readonly input?: string | undefined;
   readonly signature?: string | undefined;
@@ -21,7 +23,16 @@ export interface KeyItem {
   readonly keyVersion?: number | undefined;
 }
 
-const itemTexts = ['plaintext', 'ciphertext', 'associatedData', 'context', 'input', 'signature', 'mac'] as const;
+const itemTexts = [
+  'plaintext',
+  'ciphertext',
+  'associatedData',
+  'toAssociatedData',
+  'context',
+  'input',
+  'signature',
+  'mac',
+] as const;
 
 function itemProblem(item: unknown): string | undefined {
   if (!isJsonObject(item)) return `expected an object, got ${kindOf(item)}`;
@@ -59,6 +70,9 @@ const messageGrowth = 1024;
 const signatureGrowth = 8192;
 
 const plaintextField = { plaintext: { ...base64Text, description: 'what to encrypt' } };
+const toField = {
+  toAssociatedData: { ...base64Text, description: 'with `toKey`: what the message is bound to under that key' },
+};
 const ciphertextField = { ciphertext: { type: 'string', description: '`vault:vN:` and base64' } };
 const inputField = { input: { ...base64Text, description: 'the message' } };
 
@@ -117,10 +131,25 @@ const dataKeyBody = z.object({
     .int()
     .exactOptional()
     .meta({ description: '128, 256 or 512; 256 if absent', examples: [256] }),
+  bytes: z
+    .int()
+    .min(1)
+    .max(1024)
+    .exactOptional()
+    .meta({ description: 'in place of `bits`: how many bytes', examples: [32] }),
+  pair: z
+    .enum(pairTypes)
+    .exactOptional()
+    .meta({ description: 'in place of `bits`: a key pair of this type, whose private key is PKCS #8 DER' }),
   keyVersion: wantedVersion,
   associatedData: text.exactOptional().meta({ ...shared.associatedData, examples: [''] }),
   context: text.exactOptional().meta({ ...shared.context, examples: [''] }),
 });
+
+const pairsPublicKey = z
+  .string()
+  .exactOptional()
+  .meta({ description: 'of a key pair: SPKI, PEM', examples: [sample.managedPublicKey] });
 
 const scheme = {
   hash: z.enum(signingHashes).exactOptional().meta({ description: 'of what is signed; by the type if absent' }),
@@ -161,7 +190,17 @@ export const keyOperationEndpoints = [
     summary: 'Have messages decrypted',
     ...ofKey('key.decrypt'),
     tag,
-    body: z.object({ items: itemList({ ...ciphertextField, ...shared }), hash: oaepHash }),
+    growth: messageGrowth,
+    body: z.object({
+      items: itemList({ ...ciphertextField, ...shared, ...toField }),
+      hash: oaepHash,
+      toKey: requiredText.exactOptional().meta({
+        description:
+          'a key that encrypts each message again, in place of showing it, by name, id or alias; its flag `encrypt` is needed too',
+        examples: ['payments'],
+      }),
+      toHash: oaepHash,
+    }),
     answer: z.object({ items: results }),
   }),
   endpoint('rewrapWithKey', {
@@ -186,6 +225,7 @@ export const keyOperationEndpoints = [
       ciphertext,
       keyVersion,
       plaintext: base64.meta({ description: 'the data key, base64', examples: [sample.dataKey] }),
+      publicKey: pairsPublicKey,
     }),
   }),
   endpoint('generateWrappedDataKey', {
@@ -193,7 +233,7 @@ export const keyOperationEndpoints = [
     ...ofKey('key.datakey-wrapped'),
     tag,
     body: dataKeyBody,
-    answer: z.object({ ciphertext, keyVersion }),
+    answer: z.object({ ciphertext, keyVersion, publicKey: pairsPublicKey }),
   }),
   endpoint('signWithKey', {
     summary: 'Have messages signed',
@@ -225,6 +265,13 @@ export const keyOperationEndpoints = [
         signature: { type: 'string', description: '`vault:vN:` and base64' },
         mac: { type: 'string', description: '`vault:vN:` and base64' },
       }).exactOptional(),
+      anyVersion: z
+        .boolean()
+        .exactOptional()
+        .meta({
+          description: '`true`: signatures and MACs are base64 alone, and compared with the newest 5 versions',
+          examples: [false],
+        }),
       ...scheme,
     }),
     answer: z.object({ valid: valid.exactOptional(), warning, items: results.exactOptional() }),

@@ -2,7 +2,7 @@
 // key-operations.ts. Software that speaks another system's interface has a listener of its own.
 import { z } from 'zod';
 import { keyStates } from '../model/key-states.ts';
-import { type KeyUse, keyTypes, keyUses } from '../model/key-types.ts';
+import { type KeyUse, keyTypes, keyUses, wrappingKeyTypes } from '../model/key-types.ts';
 import { aliasPattern } from '../model/names.ts';
 import { lastTime } from '../model/timestamp.ts';
 import { endpoint, missing } from './endpoint.ts';
@@ -79,6 +79,7 @@ const exportable = z
 const rotateAfter = ringAge('how old a version gets, in whole seconds: the next use past that age makes a new one');
 export const tags = freeForm.meta({ description: 'texts by name, at most 50', examples: [{ team: 'payments' }] });
 const props = freeForm.meta({ description: 'kept with the key', examples: [{ ticket: 'OPS-7' }] });
+const patch = freeForm.meta({ description: 'values by name', examples: [{ team: 'payments' }] });
 const date = (what: string) =>
   epochTime
     .min(0)
@@ -188,6 +189,10 @@ const configBody = z.object({
   rotateAfter: rotateAfter.exactOptional(),
   tags: tags.exactOptional(),
   props: props.exactOptional(),
+  changes: z
+    .object({ tags: patch.exactOptional(), props: patch.exactOptional() })
+    .exactOptional()
+    .meta({ description: 'some tags or properties to set, the rest kept; `null` removes one' }),
   activateAt: activateAt.exactOptional(),
   deactivateAt: deactivateAt.exactOptional(),
 });
@@ -246,9 +251,16 @@ export const managedKeyEndpoints = [
     tag,
     summary: 'Read the public key to which keys are wrapped for import',
     access: { kind: 'credential', action: 'key.wrapping-key' },
+    query: z.object({
+      type: z.enum(wrappingKeyTypes).exactOptional().meta({ description: '`rsa-4096` if absent' }),
+      key: requiredText.exactOptional().meta({
+        description: 'the key to import, by name, id or alias: it must be there, and its flag `import` is needed',
+        examples: ['brought'],
+      }),
+    }),
     answer: z.object({
       id: z.string().meta({ description: 'names the wrapping key', examples: ['2026-01-02'] }),
-      algorithm: z.enum(['rsa-4096']).meta({ description: 'what the wrapping key is' }),
+      algorithm: z.enum(wrappingKeyTypes).meta({ description: 'what the wrapping key is', examples: ['rsa-4096'] }),
       publicKey: z.string().meta({ description: 'SPKI, PEM', examples: [sample.wrappingPublicKey] }),
       expiresAt: epochTime.meta({ description: 'until when something wrapped to it can be imported, epoch ms' }),
     }),
@@ -286,6 +298,9 @@ export const managedKeyEndpoints = [
     tag,
     summary: 'Bring back a deleted managed key',
     ...restoringRing('key'),
+    query: z.object({
+      suspended: trueParam.exactOptional().meta({ description: '`true`: suspended, if it was active' }),
+    }),
     answer: keyAnswer,
   }),
   endpoint('rotateManagedKey', {
@@ -399,6 +414,17 @@ export const managedKeyEndpoints = [
           examples: [false],
         }),
     }),
+    answer: keyAnswer,
+  }),
+  endpoint('eraseKeyMaterial', {
+    summary: 'Erase the bytes of an imported key, until the same key is imported again',
+    ...ofKey('key.import'),
+    access: {
+      kind: 'flag',
+      action: 'key.import',
+      recorded: 'key.erase-material',
+      ring: { from: 'key', param: 'key' },
+    },
     answer: keyAnswer,
   }),
   endpoint('exportManagedKey', {

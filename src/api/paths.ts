@@ -36,7 +36,7 @@ export const clientPaths = {
 
   createManagedKey: ['POST', '/managed-keys'],
   listManagedKeys: ['GET', '/managed-keys', 'deleted', 'secrets', 'cursor', 'limit'],
-  getWrappingKey: ['GET', '/managed-keys/wrapping-key'],
+  getWrappingKey: ['GET', '/managed-keys/wrapping-key', 'type', 'key'],
   generateRandom: ['POST', '/managed-keys/random'],
   hashMessage: ['POST', '/managed-keys/hash'],
   listSecrets: ['GET', '/secrets', 'folder'],
@@ -51,7 +51,7 @@ export const clientPaths = {
 
   getManagedKey: ['GET', '/managed-keys/{key}', 'dependents'],
   deleteManagedKey: ['DELETE', '/managed-keys/{key}'],
-  restoreManagedKey: ['POST', '/managed-keys/{id}/restore'],
+  restoreManagedKey: ['POST', '/managed-keys/{id}/restore', 'suspended'],
   rotateManagedKey: ['POST', '/managed-keys/{key}/rotate'],
   configureManagedKey: ['PUT', '/managed-keys/{key}/config'],
   setManagedKeyState: ['POST', '/managed-keys/{key}/state'],
@@ -60,6 +60,7 @@ export const clientPaths = {
   trimManagedKey: ['POST', '/managed-keys/{key}/trim'],
   listManagedKeyDependents: ['GET', '/managed-keys/{key}/dependents', 'since'],
   importManagedKey: ['POST', '/managed-keys/{key}/import'],
+  eraseKeyMaterial: ['DELETE', '/managed-keys/{key}/material'],
   exportManagedKey: ['POST', '/managed-keys/{key}/export'],
   encryptWithKey: ['POST', '/managed-keys/{key}/encrypt'],
   decryptWithKey: ['POST', '/managed-keys/{key}/decrypt'],

@@ -42,11 +42,15 @@ export async function withConfigFile(cli: ServeCli): Promise<ServeCli> {
 /** Reads and checks the whole configuration of `kms serve`. */
 export async function serveConfig(cli: ServeCli): Promise<ServeConfig> {
   refuseShared(cli);
-  const { host, vaultListen, awsListen, acceptOlder, takeBack } = valuesOf(cli, serve);
+  const { host, vaultListen, awsListen, awsRegion, acceptOlder, takeBack } = valuesOf(cli, serve);
+  if (awsListen === undefined) cli.refuseWithout('--aws-listen', ['--aws-region']);
+  if (awsRegion !== undefined && !/^[a-z0-9-]{1,32}$/.test(awsRegion)) {
+    throw cli.wrong('--aws-region: expected a region such as us-east-1');
+  }
   const hosts = await namedHosts(cli, host);
   return given({
     ...(await standbyConfig(cli)),
-    ...{ vaultListen, awsListen, acceptOlder, takeBack },
+    ...{ vaultListen, awsListen, awsRegion, acceptOlder, takeBack },
     store: sharedStore(cli),
     hosts: hosts.length > 0 ? hosts : undefined,
   });

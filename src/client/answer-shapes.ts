@@ -167,14 +167,15 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
   trimManagedKey: 'key:ManagedKey',
   listManagedKeyDependents: 'dependents:ManagedKeyDependent[]',
   importManagedKey: 'key:ManagedKey',
+  eraseKeyMaterial: 'key:ManagedKey',
   exportManagedKey: `
     warning?:text name:ring type:word format:word version:count wrapped?:base64 wrapping?:word plaintext?:base64
     versions?:ExportedKeyVersion[]`,
   encryptWithKey: 'items:ManagedKeyResult[]',
   decryptWithKey: 'items:ManagedKeyResult[]',
   rewrapWithKey: 'items:ManagedKeyResult[]',
-  generateDataKey: 'ciphertext:token keyVersion:count plaintext:base64',
-  generateWrappedDataKey: 'ciphertext:token keyVersion:count',
+  generateDataKey: 'ciphertext:token keyVersion:count plaintext:base64 publicKey?:text',
+  generateWrappedDataKey: 'ciphertext:token keyVersion:count publicKey?:text',
   signWithKey: 'signature?:token keyVersion?:count items?:ManagedKeyResult[]',
   verifyWithKey: 'valid?:boolean warning?:text items?:ManagedKeyResult[]',
   macWithKey: 'mac?:token keyVersion?:count items?:ManagedKeyResult[]',

@@ -112,6 +112,14 @@ export class KeyInUse {
     return this.version(version, use);
   }
 
+  /** The same; undefined if its state does not allow it, or its key is gone. */
+  ifReadable(version: number): KeyVersion | undefined {
+    const stored = this.ctx.tx.keyVersions.get(this.key.id, version);
+    if (!stored || (stored.sealed === '' && !isPublicUse(this.type, this.#use))) return undefined;
+    const problem = useProblem(this.#use, { key: stateOf(this.ctx, this.key), version: stored.state });
+    return problem === undefined ? stored : undefined;
+  }
+
   version(version: number, use: KeyUse): KeyVersion {
     const { tx } = this.ctx;
     const stored = tx.keyVersions.get(this.key.id, version);

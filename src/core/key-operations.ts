@@ -4,17 +4,20 @@ import type { Answer, Body } from '../api/endpoints.ts';
 import type { KeyItem, KeyResult } from '../api/key-operations.ts';
 import { toBase64 } from '../crypto/bytes.ts';
 import { type CipherType, cipherIn } from '../crypto/managed/ciphers.ts';
+import { exportPkcs8, publicKeyOf, publicKeyPem } from '../crypto/managed/keys.ts';
 import { prefixed, readBase64 } from '../crypto/managed/messages.ts';
 import type { OaepHash } from '../crypto/primitives.ts';
-import { KmsError } from '../errors.ts';
+import { invalidField, KmsError } from '../errors.ts';
 import type { ActivityDetails } from '../model/activity-details.ts';
-import type { KeyType } from '../model/key-types.ts';
+import type { KeyType, pairTypes } from '../model/key-types.ts';
 import type { Slices } from '../store/sql.ts';
+import { authorize } from './authorization.ts';
 import type { Context } from './context.ts';
 import { KeyInUse, refusal } from './key-in-use.ts';
 import { isRsa } from './key-versions.ts';
 import { inPlace, type KeyWork } from './key-work.ts';
-import type { NamedKey } from './managed-keys.ts';
+import { lookUpManagedKey } from './managed-key-names.ts';
+import { keyRef, type NamedKey } from './managed-keys.ts';
 
 const none = new Uint8Array(0);
 
@@ -35,13 +38,43 @@ export function* encryptWithKey(
 
 export function* decryptWithKey(
   ctx: Context,
-  { items, hash, ...ref }: NamedKey & Body<'decryptWithKey'>,
+  { items, hash, toKey, toHash, ...ref }: NamedKey & Body<'decryptWithKey'>,
   work: KeyWork = inPlace(ctx.world),
 ): Slices<Answer<'decryptWithKey'>> {
   const use = new KeyInUse(ctx, ref, 'decrypt', work);
+  if (toKey !== undefined) return yield* reencrypt(use, { items, hash, toKey, toHash });
+  if (toHash !== undefined) throw invalidField('toHash', 'expected none without toKey');
   return yield* each(ctx, items, (item) => {
     const { plaintext, version, warning } = open(use, item, hash);
     return { made: { plaintext: toBase64(plaintext), ...warning }, deed: versionDeed(version) };
+  });
+}
+
+interface Reencrypt {
+  readonly items: readonly KeyItem[];
+  readonly hash: OaepHash | undefined;
+  readonly toKey: string;
+  readonly toHash: OaepHash | undefined;
+}
+
+/** Encrypts what it decrypts under another key, whose flag the caller needs too. */
+function* reencrypt(opens: KeyInUse, { items, hash, toKey, toHash }: Reencrypt): Slices<Answer<'decryptWithKey'>> {
+  const { ctx, work } = opens;
+  const target = lookUpManagedKey(ctx.tx, toKey);
+  const asked = toKey.toLowerCase();
+  authorize(ctx.caller, 'key.encrypt', { kind: 'named', name: target?.name ?? asked, asked });
+  const seals = new KeyInUse(ctx, { key: toKey }, 'encrypt', work);
+  const objects = [keyRef(seals.key)];
+  return yield* each(ctx, items, (item) => {
+    const { plaintext, version } = open(opens, item, hash);
+    try {
+      const { associatedData: _, keyVersion: __, context: ___, toAssociatedData, ...rest } = item;
+      const bound = toAssociatedData === undefined ? rest : { ...rest, associatedData: toAssociatedData };
+      const made = seal(seals, plaintext, bound, toHash);
+      return { made, deed: { keyVersion: made.keyVersion, fromKeyVersion: version, objects } };
+    } finally {
+      plaintext.fill(0);
+    }
   });
 }
 
@@ -79,20 +112,35 @@ export function generateWrappedDataKey(
   return newDataKey(ctx, wanted, work, 'datakey-wrapped', (sealed) => sealed);
 }
 
-function newDataKey<R>(
+function newDataKey<R extends object>(
   ctx: Context,
-  { bits = 256, key: ref, ...item }: NamedKey & Body<'generateDataKey'>,
+  { bits, bytes, pair, key: ref, ...item }: NamedKey & Body<'generateDataKey'>,
   work: KeyWork,
   operation: string,
   answer: (sealed: Sealed, key: Uint8Array) => R,
-): R {
-  if (bits !== 128 && bits !== 256 && bits !== 512) throw refusal('invalid bit length');
+): R & { readonly publicKey?: string } {
+  if ([bits, bytes, pair].filter((each) => each !== undefined).length > 1) {
+    throw new KmsError('invalid', 'expected one of bits, bytes and pair');
+  }
+  if (![undefined, 128, 256, 512].includes(bits)) throw refusal('invalid bit length');
   const use = new KeyInUse(ctx, { key: ref }, 'encrypt', work, operation);
-  const key = ctx.world.random(bits / 8);
+  const made = pair && newPair(pair, work);
+  const key = made?.privateKey ?? ctx.world.random(bytes ?? (bits ?? 256) / 8);
   try {
     const sealed = seal(use, key, item, undefined);
     ctx.note(versionDeed(sealed.keyVersion));
-    return answer(sealed, key);
+    return { ...answer(sealed, key), ...(made && { publicKey: made.publicKey }) };
+  } finally {
+    key.fill(0);
+  }
+}
+
+/** A key pair that is not kept: PKCS #8, and SPKI in PEM. */
+function newPair(type: (typeof pairTypes)[number], work: KeyWork) {
+  const key = work.newKey(type);
+  try {
+    const spki = publicKeyOf(type, key);
+    return { privateKey: exportPkcs8(type, key, spki), publicKey: publicKeyPem(spki) };
   } finally {
     key.fill(0);
   }

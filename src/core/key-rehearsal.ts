@@ -121,6 +121,12 @@ interface Asked {
   /** Base64 to wrap or unwrap. */
   readonly plaintext?: string | undefined;
   readonly wrapped?: string | undefined;
+  /** The type of a key pair to make. */
+  readonly pair?: KeyType | undefined;
+  /** Whether a message is encrypted under another key, perhaps of RSA. */
+  readonly toKey?: string | undefined;
+  /** Whether several versions may have to be tried. */
+  readonly anyVersion?: boolean | undefined;
 }
 
 /**
@@ -133,12 +139,15 @@ export type WorkKind = 'make' | 'encrypt' | 'read';
 export function isLongWork(
   type: KeyType,
   kind: WorkKind,
-  { items, prehashed, plaintext = '', wrapped = '' }: Asked,
+  { items, prehashed, plaintext = '', wrapped = '', pair, toKey, anyVersion }: Asked,
 ): boolean {
+  if (pair?.startsWith('rsa-') || toKey !== undefined) return true;
   if (type.startsWith('rsa-') && kind !== 'read') return true;
   const cipher = cipherIn(type);
   if (cipher && items && !isFast(cipher)) return items.some(isLongMessage);
   const { make, read, prehashed: other }: Cost = costs[type] ?? { make: 0, read: 0 };
   const each = prehashed && other !== undefined ? other : kind === 'make' ? make : read;
-  return each * (items?.length ?? 1) + wrapCost * (plaintext.length + wrapped.length) > shortWork;
+  return (
+    each * (anyVersion ? 5 : 1) * (items?.length ?? 1) + wrapCost * (plaintext.length + wrapped.length) > shortWork
+  );
 }

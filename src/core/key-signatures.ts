@@ -23,6 +23,9 @@ import type { NamedKey } from './managed-keys.ts';
 
 type Scheme = Omit<Body<'signWithKey'>, 'input' | 'items' | 'keyVersion'>;
 
+/** Versions that something is compared with that does not say which one made it. */
+const mostCompared = 5;
+
 export function* signWithKey(
   ctx: Context,
   { key: ref, input, items, keyVersion = 0, ...scheme }: NamedKey & Body<'signWithKey'>,
@@ -47,22 +50,20 @@ export function* signWithKey(
 
 export function* verifyWithKey(
   ctx: Context,
-  { key: ref, input, signature, mac, items, ...scheme }: NamedKey & Body<'verifyWithKey'>,
+  { key: ref, input, signature, mac, items, anyVersion = false, ...scheme }: NamedKey & Body<'verifyWithKey'>,
   work: KeyWork = inPlace(ctx.world),
 ): Slices<Answer<'verifyWithKey'>> {
   const use = new KeyInUse(ctx, { key: ref }, 'verify', work);
   const verify = (item: KeyItem) => {
-    const stored = use.key;
     const isMac = item.mac !== undefined && item.mac !== '';
     if (isMac === (item.signature !== undefined && item.signature !== '')) {
       throw refusal('expected one of signature and mac');
     }
     const text = (isMac ? item.mac : item.signature) ?? '';
+    if (anyVersion) return verifyByAny(use, item, { text, isMac, scheme });
     const { version, bytes } = use.read(text, isMac ? 'HMAC' : 'signature');
     const made = use.toRead(version);
-    const valid = isMac
-      ? isHmac(macHash(stored.type, scheme.hash), macKey(use, made), inputBytes(item.input ?? ''), bytes)
-      : verifies(use, made, item, bytes, scheme);
+    const valid = fits(use, made, item, { bytes, isMac, scheme });
     use.count(version);
     return { valid, ...use.warning(made), keyVersion: version };
   };
@@ -70,6 +71,40 @@ export function* verifyWithKey(
   if ('items' in answer) return answer;
   const { valid, warning } = answer;
   return { valid, ...(warning !== undefined && { warning }) };
+}
+
+interface Compared {
+  readonly isMac: boolean;
+  readonly scheme: Scheme;
+}
+
+/** Compares with the newest versions that may still be used. Throws `invalid` if none may. */
+function verifyByAny(use: KeyInUse, item: KeyItem, { text, ...how }: Compared & { readonly text: string }) {
+  const bytes = exactBytes(text, how.isMac ? 'mac' : 'signature');
+  const { latestVersion, minDecryptVersion } = use.key;
+  const oldest = Math.max(1, minDecryptVersion, latestVersion - mostCompared + 1);
+  let newest: KeyVersion | undefined;
+  for (let version = latestVersion; version >= oldest; version--) {
+    const made = use.ifReadable(version);
+    if (!made) continue;
+    newest ??= made;
+    if (!fits(use, made, item, { bytes, ...how })) continue;
+    use.count(version);
+    return { valid: true, ...use.warning(made), keyVersion: version };
+  }
+  if (!newest) throw refusal('no version of the key may verify anything');
+  use.count(newest.version);
+  return { valid: false, ...use.warning(newest), keyVersion: newest.version };
+}
+
+function fits(
+  use: KeyInUse,
+  made: KeyVersion,
+  item: KeyItem,
+  { bytes, isMac, scheme }: Compared & { readonly bytes: Uint8Array },
+): boolean {
+  if (!isMac) return verifies(use, made, item, bytes, scheme);
+  return isHmac(macHash(use.type, scheme.hash), macKey(use, made), inputBytes(item.input ?? ''), bytes);
 }
 
 function verifies(

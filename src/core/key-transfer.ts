@@ -1,25 +1,29 @@
 // Managed keys on their way in: wrapped to the wrapping key, or in clear on the local socket. For export see
 // key-export.ts.
 import type { Answer, Body } from '../api/endpoints.ts';
-import { fromBase64, toBase64 } from '../crypto/bytes.ts';
+import { concatBytes, fromBase64, toBase64, utf8 } from '../crypto/bytes.ts';
+import { sha256 } from '../crypto/fast-hash.ts';
 import { importPublicKey, type KeyFormat, keyDerOfPem, publicKeyOf, publicKeyPem } from '../crypto/managed/keys.ts';
 import { openKey, sealKey } from '../crypto/managed/sealed-keys.ts';
 import { isPem } from '../crypto/pem.ts';
 import type { OaepHash } from '../crypto/primitives.ts';
 import { invalidField, KmsError } from '../errors.ts';
-import { type KeyType, keyTypeFacts } from '../model/key-types.ts';
+import { type KeyType, keyTypeFacts, typeOfWrappingKey, type WrappingKeyType } from '../model/key-types.ts';
 import type { Tables } from '../store/port.ts';
+import type { KeyVersion } from '../store/tables/managed-key-versions.ts';
 import type { ManagedKey } from '../store/tables/managed-keys.ts';
 import type { WrappingKey } from '../store/tables/wrapping-keys.ts';
+import { authorize } from './authorization.ts';
 import type { Context } from './context.ts';
 import { dayLength } from './key-dependents.ts';
-import { addVersion, isAsymmetric, type KeyMaterial } from './key-versions.ts';
+import { addVersion, isAsymmetric, type KeyMaterial, openVersion } from './key-versions.ts';
 import { inPlace, type KeyWork } from './key-work.ts';
 import { isKeyId, lookUpManagedKey } from './managed-key-names.ts';
 import {
   findManagedKey,
   insertKey,
   keyRef,
+  livingKey,
   mustFind,
   type NamedKey,
   needGrowing,
@@ -27,7 +31,8 @@ import {
   versionRef,
 } from './managed-keys.ts';
 
-const wrappingType = 'rsa-4096';
+/** Bytes. */
+const moduli: Readonly<Record<WrappingKeyType, number>> = { 'rsa-2048': 256, 'rsa-3072': 384, 'rsa-4096': 512 };
 
 /** How long something wrapped to a wrapping key can be imported, in milliseconds: its day, and the day after. */
 const wrappingLife = 2 * dayLength;
@@ -35,29 +40,36 @@ const wrappingLife = 2 * dayLength;
 /** The place that a wrapping key's seal is bound to. */
 const placeOf = (id: string) => ({ keyId: `wrapping ${id}`, version: 1 });
 
-/** The wrapping key of this day, made if there is none yet. */
+/** The wrapping key of this day and type, made if there is none yet. */
 export function getWrappingKey(
   ctx: Context,
-  _input: object,
+  { type = 'rsa-4096', key: wanted }: { readonly type?: WrappingKeyType; readonly key?: string },
   work: KeyWork = inPlace(ctx.world),
 ): Answer<'getWrappingKey'> {
-  const { tx, world } = ctx;
+  const { tx, world, caller } = ctx;
+  if (wanted !== undefined) {
+    const asked = wanted.toLowerCase();
+    authorize(caller, 'key.import', { kind: 'named', name: lookUpManagedKey(tx, wanted)?.name ?? asked, asked });
+    livingKey(ctx, wanted);
+  }
   const now = world.now();
-  const id = new Date(now).toISOString().slice(0, 10);
+  const today = new Date(now).toISOString().slice(0, 10);
+  const id = type === 'rsa-4096' ? today : `${today} ${type}`;
   const there = tx.wrappingKeys.list().find((each) => each.id === id);
   const { publicKey, createdAt } = there ?? makeWrappingKey(ctx, id, work);
   const spki = fromBase64(publicKey);
   if (!spki) throw new KmsError('corrupt', 'the public key of a stored wrapping key is not one');
-  return { id, algorithm: wrappingType, publicKey: publicKeyPem(spki), expiresAt: createdAt + wrappingLife };
+  return { id, algorithm: type, publicKey: publicKeyPem(spki), expiresAt: createdAt + wrappingLife };
 }
 
 function makeWrappingKey({ tx, tenant, world }: Context, id: string, work: KeyWork): WrappingKey {
   const now = world.now();
   const { epoch } = tenant.keys;
-  const key = work.newKey(wrappingType);
+  const type = typeOfWrappingKey(id);
+  const key = work.newKey(type);
   try {
-    const sealed = sealKey(tenant.keys.key('transit', epoch), placeOf(id), wrappingType, key, world.random);
-    const made = { id, epoch, sealed, publicKey: toBase64(publicKeyOf(wrappingType, key)), createdAt: now };
+    const sealed = sealKey(tenant.keys.key('transit', epoch), placeOf(id), type, key, world.random);
+    const made = { id, epoch, sealed, publicKey: toBase64(publicKeyOf(type, key)), createdAt: now };
     eraseOldWrappingKeys(tx, now);
     tx.wrappingKeys.insert(made);
     return made;
@@ -79,10 +91,13 @@ function unwrapped(ctx: Context, text: string, hash: OaepHash, work: KeyWork): U
   const since = world.now() - wrappingLife;
   for (const { id, epoch, sealed: stored, createdAt } of tx.wrappingKeys.list()) {
     if (createdAt <= since) continue;
-    const key = openKey(tenant.keys.key('transit', epoch), placeOf(id), wrappingType, stored);
+    const type = typeOfWrappingKey(id);
+    // OAEP alone has the length of the modulus, and what is longer goes on with AES-KWP.
+    if (sealed.length < moduli[type]) continue;
+    const key = openKey(tenant.keys.key('transit', epoch), placeOf(id), type, stored);
     if (!key) throw new KmsError('corrupt', 'a stored wrapping key was altered');
     try {
-      const bytes = work.run('unwrap', { type: wrappingType, key, hash, sealed });
+      const bytes = work.run('unwrap', { type, key, hash, sealed });
       if (bytes) return bytes;
     } finally {
       key.fill(0);
@@ -110,7 +125,10 @@ export function importManagedKey(
   needSameKind(key, input);
   const { material, transfer } = materialOf(ctx, key.type, input, work);
   try {
-    const made = addVersion(ctx, key, material, 'imported');
+    const erased = living && input.isNewVersion !== true ? erasedVersion(ctx, living) : undefined;
+    const made = erased
+      ? broughtBack(ctx, living ?? key, erased, material)
+      : addVersion(ctx, key, material, 'imported');
     if (input.allowPlaintextFormat === 'vault') tx.managedKeys.setVaultFormat(key.id);
     ctx.note({
       object: keyRef(key),
@@ -122,6 +140,54 @@ export function importManagedKey(
   } finally {
     if ('key' in material) material.key.fill(0);
   }
+  return { key: shown(ctx, mustFind(tx, key.id)) };
+}
+
+/** The newest version of a key, if its bytes were erased. */
+function erasedVersion({ tx }: Pick<Context, 'tx'>, { id, latestVersion }: ManagedKey): KeyVersion | undefined {
+  const newest = tx.keyVersions.get(id, latestVersion);
+  return newest?.state === 'destroyed' && newest.origin === 'imported' ? newest : undefined;
+}
+
+/** The version with the bytes that it had. Throws `conflict` for others: what they made would not open. */
+function broughtBack(ctx: Context, { type }: ManagedKey, erased: KeyVersion, material: KeyMaterial): KeyVersion {
+  const { tx, tenant, world } = ctx;
+  if (!('key' in material)) throw new KmsError('conflict', 'expected the private key that was erased');
+  if (knownBy(type, erased, material.key) !== erased.publicKey) throw new KmsError('conflict', otherMaterial);
+  const { epoch } = tenant.keys;
+  const sealed = sealKey(tenant.keys.key('transit', epoch), erased, type, material.key, world.random);
+  tx.keyVersions.bringBack(erased.id, { epoch, sealed, publicKey: isAsymmetric(type) ? erased.publicKey : '' });
+  return versionOf(ctx, erased);
+}
+
+export const otherMaterial = 'expected the same key that was erased';
+
+/** A text by which the bytes of an erased version are known again: the public key, or a hash. */
+function knownBy(type: KeyType, { keyId, version }: KeyVersion, key: Uint8Array): string {
+  if (isAsymmetric(type)) return toBase64(publicKeyOf(type, key));
+  return toBase64(sha256(concatBytes(utf8(`kms/erased-key/1\0${keyId}\0${version}\0`), key)));
+}
+
+function versionOf({ tx }: Pick<Context, 'tx'>, { keyId, version }: KeyVersion): KeyVersion {
+  const stored = tx.keyVersions.get(keyId, version);
+  if (stored) return stored;
+  throw new KmsError('internal', 'expected a version in the database, found none');
+}
+
+/** Erases the bytes of an imported key. It does nothing until the same key is imported again. */
+export function eraseKeyMaterial(ctx: Context, { key: ref }: NamedKey): Answer<'eraseKeyMaterial'> {
+  const { tx, tenant } = ctx;
+  const key = livingKey(ctx, ref);
+  if (key.origin !== 'imported') throw new KmsError('conflict', 'the key was not imported: its bytes are nowhere else');
+  const newest = tx.keyVersions.get(key.id, key.latestVersion);
+  if (newest && newest.state !== 'destroyed') {
+    if (key.latestVersion > 1) throw new KmsError('conflict', 'the key has several versions: delete it');
+    if (newest.origin !== 'imported') throw new KmsError('conflict', 'the version was not imported');
+    const known =
+      newest.sealed === '' ? newest.publicKey : knownBy(key.type, newest, openVersion(tenant.keys, key.type, newest));
+    tx.keyVersions.erase(newest.id, known);
+    ctx.note({ object: keyRef(key), objects: [versionRef(newest)], keyVersion: newest.version });
+  } else ctx.note({ object: keyRef(key) });
   return { key: shown(ctx, mustFind(tx, key.id)) };
 }
 

@@ -3,7 +3,7 @@ import { fromBase64, toBase64 } from '../crypto/bytes.ts';
 import { importPublicKey, publicKeyOf } from '../crypto/managed/keys.ts';
 import { openKey, sealKey } from '../crypto/managed/sealed-keys.ts';
 import { KmsError } from '../errors.ts';
-import { type KeyType, keyTypeFacts } from '../model/key-types.ts';
+import { type KeyType, keyTypeFacts, typeOfWrappingKey } from '../model/key-types.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
 import type { Store, Tables } from '../store/port.ts';
 import type { KeyVersion } from '../store/tables/managed-key-versions.ts';
@@ -113,9 +113,10 @@ export async function resealManagedKeys(store: Store, keys: TenantKeys, random: 
     for (const { id, epoch: old, sealed } of wrappingKeys.list()) {
       if (old >= epoch) continue;
       const place = { keyId: `wrapping ${id}`, version: 1 };
-      const key = openKey(keys.key('transit', old), place, 'rsa-4096', sealed);
+      const type = typeOfWrappingKey(id);
+      const key = openKey(keys.key('transit', old), place, type, sealed);
       if (!key) throw new KmsError('corrupt', 'a stored wrapping key was altered');
-      wrappingKeys.reseal(id, epoch, sealKey(keys.key('transit', epoch), place, 'rsa-4096', key, random));
+      wrappingKeys.reseal(id, epoch, sealKey(keys.key('transit', epoch), place, type, key, random));
       key.fill(0);
     }
   });

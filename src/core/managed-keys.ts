@@ -5,6 +5,7 @@ import { publicKeyPem } from '../crypto/managed/keys.ts';
 import { fieldsError, invalidField, KmsError } from '../errors.ts';
 import { changedFields, type ResourceRef } from '../model/activity-details.ts';
 import { heldByClients } from '../model/custody.ts';
+import { changedObject, type JsonObject, sameJson } from '../model/json.ts';
 import { type KeyState, stateAfter, stateAt } from '../model/key-states.ts';
 import { isCipher, type KeyType, usesProblem, usualUses } from '../model/key-types.ts';
 import { checkRingName } from '../model/names.ts';
@@ -232,8 +233,7 @@ export function configureManagedKey(
     minEncryptVersion: input.minEncryptVersion ?? key.minEncryptVersion,
     deletionAllowed: input.deletionAllowed ?? key.deletionAllowed,
     rotateAfter: kept(rotateAfter, key.rotateAfter),
-    tags: input.tags ? checkedTags(input.tags) : key.tags,
-    props: input.props ? { ...secretSettings(key), ...input.props } : key.props,
+    ...namedValues(key, input),
     ...checkedDates(kept(input.activateAt, key.activateAt), kept(input.deactivateAt, key.deactivateAt)),
   };
   needVersions(key, change);
@@ -250,6 +250,23 @@ export function configureManagedKey(
     ...(after !== state && { state: after }),
   });
   return { key: shown(ctx, changed) };
+}
+
+/** Tags and properties after the change. */
+function namedValues(
+  key: ManagedKey,
+  { tags = key.tags, props, changes = {} }: Body<'configureManagedKey'>,
+): Pick<ManagedKey, 'tags' | 'props'> {
+  const base = props ? { ...secretSettings(key), ...props } : key.props;
+  const all = { tags: patched(tags, changes.tags), props: patched(base, changes.props) };
+  return { ...all, tags: sameJson(all.tags, key.tags) ? key.tags : checkedTags(all.tags) };
+}
+
+function patched(base: JsonObject, change: JsonObject = {}): JsonObject {
+  const removed = Object.fromEntries(Object.entries(change).filter(([, value]) => value === null));
+  const set = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== null));
+  const kept = changedObject('delete', base, removed);
+  return Object.fromEntries([...Object.entries(kept), ...Object.entries(set)]);
 }
 
 /** Its name is free at once; its aliases stay its own until it is destroyed. */
@@ -279,7 +296,13 @@ export function deleteManagedKey(
   return { name: key.name, id: key.id, restorableUntil: timestamp(destroyAt) };
 }
 
-export function restoreManagedKey(ctx: Context, { id }: { id: string }): Answer<'restoreManagedKey'> {
+interface Restored {
+  readonly id: string;
+  /** Whether a key that was active is suspended first. */
+  readonly suspended?: boolean;
+}
+
+export function restoreManagedKey(ctx: Context, { id, suspended = false }: Restored): Answer<'restoreManagedKey'> {
   const { tx, world } = ctx;
   const key = tx.managedKeys.byId(id);
   if (!key) refuseOfClients(({ rings }, service) => rings.byId(service, id), tx);
@@ -291,14 +314,15 @@ export function restoreManagedKey(ctx: Context, { id }: { id: string }): Answer<
   needQuota(ctx, 'keyrings', () => countRings(tx));
   const after = stateAfter(key.state, 'restore', key.formerState);
   if ('problem' in after) throw new KmsError('conflict', after.problem);
+  const state = suspended && after.state === 'active' ? 'suspended' : after.state;
   tx.managedKeys.setState(id, {
-    state: after.state,
+    state,
     formerState: undefined,
     deletedAt: undefined,
     destroyAt: undefined,
     updatedAt: world.now(),
   });
-  ctx.note({ object: keyRef(key) });
+  ctx.note({ object: keyRef(key), ...(state !== after.state && { state }) });
   return { key: shown(ctx, mustFind(tx, id)) };
 }
 

@@ -7,7 +7,10 @@ import { respond } from './respond.ts';
 
 /** Passed with each request to `fetch(request, env)`. */
 export interface RequestEnv
-  extends Pick<ApiRequest, 'local' | 'remoteAddress' | 'certificate' | 'tenant' | 'surface' | 'tangClients' | 'room'> {
+  extends Pick<
+    ApiRequest,
+    'local' | 'remoteAddress' | 'certificate' | 'tenant' | 'surface' | 'tangClients' | 'awsRegion' | 'room'
+  > {
   /** Default: the headers of the request. */
   readonly headers?: ApiRequest['headers'] | undefined;
 }

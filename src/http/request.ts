@@ -57,6 +57,8 @@ export interface ApiRequest {
   readonly surface?: string | undefined;
   /** Addresses that may use the surface `tang`. */
   readonly tangClients?: AddressSet | undefined;
+  /** The region that the surface `aws` answers for. */
+  readonly awsRegion?: string | undefined;
   readonly body: BodySource;
   /** Absent if long answers share no budget: each takes the memory it needs. */
   readonly room?: AnswerRoom | undefined;

@@ -21,6 +21,7 @@ const withoutFlag = [
   'keyring.restore',
   'keyring.rewrap',
   'key.restore',
+  'key.erase-material',
   'key.wrapping-key',
   'key.random',
   'key.hash',

@@ -42,6 +42,28 @@ export const signingHashes = ['sha2-224', 'sha2-256', 'sha2-384', 'sha2-512'] as
 /** Hashes of messages without a key. */
 export const plainHashes = [...signingHashes, 'sha3-224', 'sha3-256', 'sha3-384', 'sha3-512'] as const;
 
+/** What keys are wrapped to for import. */
+export const wrappingKeyTypes = ['rsa-4096', 'rsa-3072', 'rsa-2048'] as const satisfies readonly KeyType[];
+
+export type WrappingKeyType = (typeof wrappingKeyTypes)[number];
+
+/** The type of a stored wrapping key; a key of 4096 bits has the day alone as its id. */
+export function typeOfWrappingKey(id: string): WrappingKeyType {
+  return wrappingKeyTypes.find((type) => id.endsWith(type)) ?? 'rsa-4096';
+}
+
+/** Types of the key pairs that can be had as data keys. */
+export const pairTypes = [
+  'rsa-2048',
+  'rsa-3072',
+  'rsa-4096',
+  'ecdsa-p256',
+  'ecdsa-p384',
+  'ecdsa-p521',
+  'ecdsa-secp256k1',
+  'ed25519',
+] as const satisfies readonly KeyType[];
+
 /** Random bytes in one answer. */
 export const mostRandomBytes = 131_072;
 
@@ -271,7 +293,7 @@ export const keyTypeFacts: Readonly<Record<KeyType, KeyTypeFacts>> = {
   ed25519: {
     bits: 256,
     isAsymmetric: true,
-    purposes: [signing('ED25519_SHA_512', 'ED25519_PH_SHA_512')],
+    purposes: [signing('ED25519_SHA_512')],
     length: 32,
     form: 'seed',
     publicForm: 'raw',

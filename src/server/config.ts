@@ -10,7 +10,10 @@ import type { LogFormat } from './log.ts';
 export interface ServeConfig extends ListenOptions, ApplianceConfig {
   /** `HOST:PORT` for software that speaks Vault transit. Absent: none. */
   readonly vaultListen?: string | undefined;
+  /** `HOST:PORT` for software that speaks AWS KMS. Absent: none. */
   readonly awsListen?: string | undefined;
+  /** The region that its clients must sign for, and that names of keys have there. */
+  readonly awsRegion?: string | undefined;
   /** `HOST:PORT` for clients of Tang. Absent: none. */
   readonly tangListen?: string | undefined;
   /** Hosts of the first tenant, if the directory is initialised. */

@@ -74,7 +74,7 @@ const strictTransport = 'max-age=31536000';
 const usualGrace = 15_000;
 
 /** Origin of a request: the properties that its bytes do not tell. */
-export type RequestOrigin = Pick<ApiRequest, 'local' | 'remoteAddress' | 'surface' | 'tangClients'>;
+export type RequestOrigin = Pick<ApiRequest, 'local' | 'remoteAddress' | 'surface' | 'tangClients' | 'awsRegion'>;
 
 interface ServerOptions {
   readonly tls?: Certificate | undefined;
@@ -161,11 +161,13 @@ export function httpServer(answer: Answer, options: ServerOptions): Server {
 function requestOf(
   { method = '', headers }: IncomingMessage,
   { path, search }: RequestTarget,
-  { local, remoteAddress, certificate, surface, tangClients }: RequestOrigin & Pick<ApiRequest, 'certificate'>,
+  { certificate, ...origin }: RequestOrigin & Pick<ApiRequest, 'certificate'>,
   body: BodySource,
   room: AnswerRoom,
 ): ApiRequest {
-  return { method, path, search, headers, local, remoteAddress, certificate, surface, tangClients, body, room };
+  const { local, remoteAddress, surface, tangClients, awsRegion } = origin;
+  const from = { local, remoteAddress, certificate, surface, tangClients, awsRegion };
+  return { method, path, search, headers, ...from, body, room };
 }
 
 function send(incoming: IncomingMessage, outgoing: ServerResponse, { outcome, state }: Reply, keptFor: number): void {

@@ -29,7 +29,7 @@ export async function openListeners(
     vaultListen === undefined ? undefined : await listening(ofDialect(options, vaultListen), '--vault-listen');
   const transit = vaultWhere && networkServer(gate, vaultWhere, shared, { surface: 'vault' });
   const awsWhere = awsListen === undefined ? undefined : await listening(ofDialect(options, awsListen), '--aws-listen');
-  const aws = awsWhere && networkServer(gate, awsWhere, shared, { surface: 'aws' });
+  const aws = awsWhere && networkServer(gate, awsWhere, shared, { surface: 'aws', awsRegion: options.awsRegion });
   const tangWhere = await tangListening(options);
   const tangOrigin = { surface: 'tang', tangClients: tangWhere?.allowed };
   const tang = tangWhere && networkServer(gate, tangWhere, shared, tangOrigin);
@@ -89,7 +89,7 @@ function networkServer(
   gate: Gate,
   { tls, behindProxy }: Listening,
   { limits, ...budgets }: SharedLimits,
-  surface: Pick<RequestOrigin, 'surface' | 'tangClients'> = {},
+  surface: Pick<RequestOrigin, 'surface' | 'tangClients' | 'awsRegion'> = {},
 ): Server {
   return httpServer(gate.handle, {
     tls,

@@ -1,73 +1,9 @@
-// The appliance as AWS KMS: signatures made by a signer of the test's own, what they must cover, operations, errors by
-// the names that SDKs know, and credentials for a signed token.
+// The appliance as AWS KMS: signatures and what they must cover, operations, errors by the names that SDKs know, and
+// credentials for a signed token.
 import assert from 'node:assert/strict';
-import { createHash, createHmac } from 'node:crypto';
 import { test } from 'node:test';
-import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
+import { around, base64, call, formType, json, post, type Sent, signed } from '../support/aws-client.ts';
 import { TokenIssuer, trustIssuer } from '../support/token-issuer.ts';
-
-interface AccessKey {
-  readonly id: string;
-  readonly secret: string;
-  readonly token?: string;
-}
-
-const hash = (text: string): string => createHash('sha256').update(text).digest('hex');
-const hmac = (key: string | Buffer, text: string): Buffer => createHmac('sha256', key).update(text).digest();
-
-interface Sent {
-  readonly headers: Record<string, string>;
-  readonly body: string;
-}
-
-/** A request as SDKs sign it. `unsigned` names headers to leave out of the signature. */
-function signed(a: Appliance, key: AccessKey, headers: Record<string, string>, body: string, unsigned = ''): Sent {
-  const date = new Date(a.world.now()).toISOString().replace(/[-:]|\.\d+/g, '');
-  const all: Record<string, string> = {
-    host: 'kms.test',
-    'x-amz-date': date,
-    ...(key.token !== undefined && { 'x-amz-security-token': key.token }),
-    ...headers,
-  };
-  const names = Object.keys(all)
-    .filter((name) => name !== unsigned)
-    .sort();
-  const lines = names.map((name) => `${name}:${all[name]}`);
-  const canonical = ['POST', '/', '', ...lines, '', names.join(';'), hash(body)].join('\n');
-  const day = date.slice(0, 8);
-  const scope = `${day}/eu-west-1/kms/aws4_request`;
-  const signing = [day, 'eu-west-1', 'kms', 'aws4_request'].reduce<string | Buffer>(hmac, `AWS4${key.secret}`);
-  const signature = hmac(signing, ['AWS4-HMAC-SHA256', date, scope, hash(canonical)].join('\n')).toString('hex');
-  const { host: _, ...sent } = all;
-  const authorization = `AWS4-HMAC-SHA256 Credential=${key.id}/${scope}, SignedHeaders=${names.join(';')}, Signature=${signature}`;
-  return { headers: { ...sent, authorization }, body };
-}
-
-async function post(a: Appliance, { headers, body }: Sent) {
-  const request = new Request('http://kms.test/', { method: 'POST', headers: { ...headers, host: 'kms.test' }, body });
-  const answer = await a.app.fetch(request, { surface: 'aws' });
-  const text = await answer.text();
-  const told: AnyJson = text.startsWith('{') ? JSON.parse(text) : {};
-  return { status: answer.status, text, body: told };
-}
-
-const json = 'application/x-amz-json-1.1';
-
-/** Calls an operation and returns its answer; `status` and `__type` of a refusal. */
-async function call(a: Appliance, key: AccessKey, operation: string, input: AnyJson = {}): Promise<AnyJson> {
-  const headers = { 'content-type': json, 'x-amz-target': `TrentService.${operation}` };
-  const { status, body } = await post(a, signed(a, key, headers, JSON.stringify(input)));
-  return { status, ...body };
-}
-
-async function around(...flags: string[]) {
-  const a = await testAppliance();
-  const apiKey = await a.keyWith(...(flags.length > 0 ? flags : ['key.*']));
-  const { body } = await a.call('POST', `/auth/apikeys/${apiKey.keyid}/proofs`, { kind: 'aws' });
-  return { a, apiKey, proof: body, key: { id: body.accessKeyId, secret: body.secretAccessKey } };
-}
-
-const base64 = (text: string): string => Buffer.from(text).toString('base64');
 
 test('a key is made, named, encrypts under a context, and its blob opens without a key id', async () => {
   const { a, key, apiKey, proof } = await around();
@@ -100,15 +36,17 @@ test('whatever is altered, unsigned or late is refused by the name that SDKs kno
       'InvalidSignatureException',
     ],
     'another body': [{ ...good, body: '{ }' }, 'InvalidSignatureException'],
-    'an unsigned operation': [signed(a, key, headers, '{}', 'x-amz-target'), 'InvalidSignatureException'],
-    'an unsigned host': [signed(a, key, headers, '{}', 'host'), 'InvalidSignatureException'],
+    'an unsigned operation': [signed(a, key, headers, '{}', { unsigned: ['x-amz-target'] }), 'InvalidSignatureException'],
+    'an unsigned host': [signed(a, key, headers, '{}', { unsigned: ['host'] }), 'InvalidSignatureException'],
     'another header of Amazon': [
       { ...good, headers: { ...good.headers, 'x-amz-meta': 'x' } },
       'InvalidSignatureException',
     ],
+    'another region': [signed(a, key, headers, '{}', { region: 'eu-west-1' }), 'InvalidSignatureException'],
+    'another service': [signed(a, key, headers, '{}', { service: 'sts' }), 'InvalidSignatureException'],
     'another secret': [signed(a, { ...key, secret: 'x'.repeat(40) }, headers, '{}'), 'InvalidSignatureException'],
     'an unknown key': [signed(a, { ...key, id: 'KMSAAAAAAAAAAAAAAAAA' }, headers, '{}'), 'UnrecognizedClientException'],
-    'no signature': [{ headers, body: '{}' }, 'MissingAuthenticationTokenException'],
+    'no signature': [{ headers: { ...headers, host: 'kms.test' }, body: '{}' }, 'MissingAuthenticationTokenException'],
     rubbish: [
       { headers: { ...headers, authorization: 'AWS4-HMAC-SHA256 x' }, body: '{}' },
       'IncompleteSignatureException',
@@ -176,7 +114,7 @@ test('a signed token becomes temporary credentials, which end with their proof',
     WebIdentityToken: await issuer.token(),
   });
   const ask = (body: URLSearchParams) =>
-    post(a, { headers: { 'content-type': 'application/x-www-form-urlencoded' }, body: body.toString() });
+    post(a, { headers: { host: 'kms.test', 'content-type': formType }, body: body.toString() });
   const { status, text } = await ask(form);
   assert.equal(status, 200, text);
   const of = (name: string): string => new RegExp(`<${name}>([^<]+)</${name}>`).exec(text)?.[1] ?? '';

@@ -349,6 +349,11 @@ export const samples: Readonly<Record<EndpointId, MakeSample>> = {
     const body = { wrapped, type: 'aes256-gcm', uses: ['encrypt', 'decrypt'], hash: 'sha2-256', format: 'raw' };
     return { params: { key: name }, body: { ...body, exportable: false, isNewVersion: false }, ring: name };
   },
+  eraseKeyMaterial: async (a) => {
+    const name = freshName();
+    await ok(a.call('POST', '/managed-keys', { name, origin: 'imported' }));
+    return { params: { key: name }, ring: name };
+  },
   exportManagedKey: async (a) => {
     const { name } = await makeTransit(a, { exportable: true });
     return {

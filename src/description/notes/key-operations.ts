@@ -32,7 +32,11 @@ export const keyOperationNotes: Readonly<
     limits: [keyLimit],
   },
   decryptWithKey: {
-    description: [`Decrypts messages of this key. ${bound}`, each],
+    description: [
+      `Decrypts messages of this key. ${bound}`,
+      'With `toKey` each message is encrypted again under that key, bound to `toAssociatedData`, and answered in place of the plaintext, which nobody sees. That takes the flag `encrypt` for that key too.',
+      each,
+    ],
     params,
     body: { items: [{ ciphertext: sample.keyCiphertext }] },
     answer: { items: [{ plaintext: 'aGVsbG8=' }] },
@@ -53,6 +57,7 @@ export const keyOperationNotes: Readonly<
   generateDataKey: {
     description: [
       `Makes a random key of \`bits\` bits, and encrypts it with the primary version of this key, or with \`keyVersion\`. ${bound}`,
+      'With `bytes` the key has that many bytes. With `pair` it is the private key of a new key pair, whose public key comes with it; nothing of the pair is kept.',
     ],
     params,
     body: { bits: 256 },
@@ -86,7 +91,7 @@ export const keyOperationNotes: Readonly<
   },
   verifyWithKey: {
     description: [
-      'Says whether a `signature` or a `mac` by this key is valid for `input`. Give the `hash`, `padding` and `encoding` that it was made with. `warning` says if the key is deactivated or compromised.',
+      'Says whether a `signature` or a `mac` by this key is valid for `input`. Give the `hash`, `padding` and `encoding` that it was made with. With `anyVersion` it is base64 without the version, and compared with the newest 5 versions. `warning` says if the key is deactivated or compromised.',
       oneOrMany,
     ],
     params: named('release'),

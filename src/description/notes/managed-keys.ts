@@ -56,7 +56,7 @@ export const managedKeyNotes: Readonly<Record<(typeof managedKeyEndpoints)[numbe
   },
   getWrappingKey: {
     description: [
-      'Returns an RSA key of the tenant to which keys are wrapped for import. It is replaced daily, and what was wrapped to it can be imported for one more day. Wrap with RSA-OAEP and SHA-256. What is too long for that, such as a private key, is wrapped with AES-KWP (RFC 5649) under a new AES-256 key, and that key with RSA-OAEP; send the wrapped AES key, then the rest.',
+      'Returns an RSA key of the tenant to which keys are wrapped for import: of 4096 bits, or of the `type` asked for. It is replaced daily, and what was wrapped to it can be imported for one more day. Wrap with RSA-OAEP and SHA-256. What is too long for that, such as a private key, is wrapped with AES-KWP (RFC 5649) under a new AES-256 key, and that key with RSA-OAEP; send the wrapped AES key, then the rest.',
     ],
   },
   getManagedKey: {
@@ -186,6 +186,16 @@ export const managedKeyNotes: Readonly<Record<(typeof managedKeyEndpoints)[numbe
       404: [noKey],
     },
     limits: [ringLimit, keyLimit],
+  },
+  eraseKeyMaterial: {
+    description: [
+      'For an imported key with one version: leaves no byte of it. The key stays, with its names and its config, and does nothing until the same key is imported again, which then opens what it made before. Another key is refused.',
+    ],
+    params: named('brought'),
+    problems: {
+      400: [{ message: 'the key was not imported: its bytes are nowhere else' }, clients],
+      404: [noKey],
+    },
   },
   exportManagedKey: {
     description: [

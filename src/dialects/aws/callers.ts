@@ -10,15 +10,14 @@ import { hashSecret } from '../../crypto/secrets.ts';
 import type { OpenState } from '../../http/appliance-port.ts';
 import { type ApiRequest, headerOf } from '../../http/request.ts';
 import type { TenantHandle } from '../../http/tenant-directory.ts';
-import { type Failure, failed } from './errors.ts';
-import { type Authorization, isSigned, readAuthorization, signingKey, whyUnsigned } from './sigv4.ts';
+import { type Failure, failed, unknownCaller } from './errors.ts';
+import { type Authorization, isSigned, readAuthorization, type Scope, signingKey, whyUnsigned } from './sigv4.ts';
 
 export interface AwsCaller {
   readonly handle: TenantHandle;
   readonly credential: Bearer | Proven;
 }
 
-const unknown = failed('UnrecognizedClientException', 'The security token included in the request is invalid.');
 const mismatch = failed(
   'InvalidSignatureException',
   'The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method.',
@@ -47,7 +46,7 @@ export class AwsCallers {
   }
 
   /** The caller, or why there is none. Throws `rate-limited`. */
-  async callerOf(open: OpenState, request: ApiRequest, body: Uint8Array): Promise<AwsCaller | Failure> {
+  async callerOf(open: OpenState, request: ApiRequest, body: Uint8Array, scope: Scope): Promise<AwsCaller | Failure> {
     const read = readAuthorization(request);
     if (read === 'missing') return failed('MissingAuthenticationTokenException', 'Missing Authentication Token');
     if (read === 'incomplete') {
@@ -56,7 +55,7 @@ export class AwsCallers {
         'Authorization header requires Credential, SignedHeaders and Signature.',
       );
     }
-    const why = whyUnsigned(request, read, this.#world.now());
+    const why = whyUnsigned(request, read, scope, this.#world.now());
     if (why !== undefined) return failed('InvalidSignatureException', why);
     const found = await this.#find(open, request, read);
     const origin = { tenant: found?.handle.tenant.id ?? 'aws', address: request.remoteAddress ?? 'local' };
@@ -66,7 +65,7 @@ export class AwsCallers {
       proven: found && this.#isSignedBy(found, request, read, body) ? found : undefined,
     }));
     if (outcome.proven) return { handle: outcome.proven.handle, credential: outcome.proven.credential };
-    if (!found) return unknown;
+    if (!found) return unknownCaller;
     if (!isRepeated) await this.#recordFailure(found, request);
     return mismatch;
   }

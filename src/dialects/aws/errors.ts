@@ -32,32 +32,40 @@ export function failure(type: string, message?: string): AwsRefusal {
   return new AwsRefusal(failed(type, message));
 }
 
-/** Our refusal in the terms of AWS KMS. */
-export function failureOf({ status, body }: Outcome, what: { readonly decrypts?: boolean } = {}): Failure {
-  const own: unknown = Reflect.get(body, 'awsType');
+export function messageOf({ body }: Outcome): string | undefined {
   const message: unknown = Reflect.get(body, 'message');
-  const text = typeof message === 'string' ? message : undefined;
-  if (typeof own === 'string') return failed(own, text);
-  if (status === 401) {
-    return failed('UnrecognizedClientException', 'The security token included in the request is invalid.');
-  }
+  return typeof message === 'string' ? message : undefined;
+}
+
+/** A refusal that the dialect itself threw within an endpoint. */
+export function ownFailure(outcome: Outcome): Failure | undefined {
+  const own: unknown = Reflect.get(outcome.body, 'awsType');
+  return typeof own === 'string' ? failed(own, messageOf(outcome)) : undefined;
+}
+
+export const unknownCaller = failed(
+  'UnrecognizedClientException',
+  'The security token included in the request is invalid.',
+);
+
+/** Our refusal in the terms of AWS KMS. `otherwise` is the type for one that its status does not explain. */
+export function failureOf(outcome: Outcome, otherwise = 'ValidationException'): Failure {
+  const { status } = outcome;
+  const text = messageOf(outcome);
+  const own = ownFailure(outcome);
+  if (own) return own;
+  if (status === 401) return unknownCaller;
+  if (status === 403 && isQuota(text)) return failed('LimitExceededException', text);
   if (status === 403) return failed('AccessDeniedException', text);
   if (status === 404) return failed('NotFoundException', text);
   if (status === 413) return failed('ValidationException', 'the request is too long');
   if (status === 429) return failed('ThrottlingException', text);
-  if (status >= 500) return failed('ServiceUnavailableException', text);
-  return failed(typeOf(text ?? '', what.decrypts === true), text);
+  if (status === 500) return failed('KMSInternalException');
+  if (status > 500) return failed('ServiceUnavailableException', text);
+  return failed(otherwise, text);
 }
 
-/** The type of a refusal with status 400. */
-function typeOf(text: string, decrypts: boolean): string {
-  if (/is suspended/.test(text)) return 'DisabledException';
-  if (/pending deletion|not active yet|destroyed|deactivated|no active version|compromised/.test(text)) {
-    return 'KMSInvalidStateException';
-  }
-  if (/cannot (?:encrypt|decrypt|sign|verify|make MACs|derive)|not (?:made )?for/.test(text)) {
-    return 'InvalidKeyUsageException';
-  }
-  if (/already|taken/.test(text)) return 'AlreadyExistsException';
-  return decrypts ? 'InvalidCiphertextException' : 'ValidationException';
+/** The words of a tenant's limit that is reached. */
+function isQuota(text = ''): boolean {
+  return /^the limit of \d+ [a-z ]+ is reached$/.test(text);
 }

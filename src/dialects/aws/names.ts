@@ -7,6 +7,10 @@ import { idFromBytes, idToBytes } from '../../crypto/ulid.ts';
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
+export function isUuid(text: string): boolean {
+  return uuid.test(text);
+}
+
 /** The UUID of a managed key; keys made as transit rings have ids of another prefix. */
 export function uuidOf(id: string): string {
   const bytes = keyIdBytes(id) ?? new Uint8Array(16);

@@ -1,13 +1,11 @@
-// One operation of AWS KMS: its fields, the key that it is about, and the endpoint of ours that serves it.
+// One operation of AWS KMS: the keys that it names, the endpoint of ours that serves it, and the plan of its one call.
+// One call is one record in the activity log.
 import type { EndpointId } from '../../api/endpoints.ts';
 import type { JsonObject } from '../../model/json.ts';
+import type { KeyUse } from '../../model/key-types.ts';
+import type { TenantKeys } from '../../seal/tenant-keys.ts';
+import type { FoundKey } from './found-keys.ts';
 import type { Place } from './names.ts';
-
-/**
- * A field: the kind of its value, `!` for a compulsory one, and the least and most of it: characters of a text, bytes
- * of a blob, the number itself, items of a list. Such as `blob! 1-4096`.
- */
-export type FieldRule = string;
 
 /** A call of one of our endpoints. */
 export interface Call {
@@ -15,39 +13,47 @@ export interface Call {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: object;
+  /** The key that it is about, if that is not the first of the operation. */
+  readonly key?: FoundKey;
+  /** The answer in AWS's terms; undefined for an empty one. Throws `AwsRefusal`, with which the call is undone. */
+  readonly answer: (ours: JsonObject) => object | undefined;
 }
 
-/** The key that a request is about, as far as it was found. */
-export interface FoundKey {
-  /** The native endpoints take it. */
-  readonly ref: string;
-  /** Undefined if there is no such key. */
-  readonly id: string | undefined;
-  readonly type: string | undefined;
-  /** The number of its newest version. */
-  readonly versions: number | undefined;
+/** An answer for which no endpoint is needed. */
+export interface Told {
+  readonly told: object;
 }
 
 export interface Work {
   readonly place: Place;
   /** The keys of `keys`, in that order. */
   readonly keys: readonly FoundKey[];
+  /** Those of the tenant. */
+  readonly tenantKeys: TenantKeys;
+  now(): number;
+  random(length: number): Uint8Array;
   /** A new name for a key that is given none. */
   newName(): string;
   /** The key of that name or alias; undefined if there is none. */
   findNamed(name: string): Promise<FoundKey | undefined>;
   /** The key with one of these ids; undefined if there is none. */
   find(ids: readonly string[]): Promise<FoundKey | undefined>;
-  /** Runs one of our endpoints and returns its answer. Rejects with its refusal. */
-  call(call: Call): Promise<JsonObject>;
 }
 
 export interface AwsOperation {
-  readonly fields: Readonly<Record<string, FieldRule>>;
   /** Fields that name keys; `*` before one that takes an alias too, `?` before one that may be absent. */
   readonly keys?: readonly string[];
-  /** Whether what fails is the ciphertext, where nothing else is said. */
-  readonly decrypts?: boolean;
-  /** The answer; undefined for an empty one. Throws `AwsRefusal`. */
-  readonly run: (given: JsonObject, work: Work) => Promise<object | undefined>;
+  /**
+   * The endpoint that serves it. A refusal of the input is told to callers whom this endpoint would serve, and recorded
+   * as its own. Absent: any caller is told.
+   */
+  readonly about?: EndpointId;
+  /** The use that the first key is put to. */
+  readonly use?: KeyUse;
+  /** The type of refusals that neither the key nor its state explains. Default: `ValidationException`. */
+  readonly otherwise?: string;
+  /** The type of a refusal that its words tell apart. */
+  readonly typeOf?: (message: string | undefined) => string | undefined;
+  /** Throws `AwsRefusal`. */
+  readonly plan: (given: JsonObject, work: Work) => Call | Told | Promise<Call | Told>;
 }

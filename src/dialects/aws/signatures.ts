@@ -1,53 +1,39 @@
-// Operations of AWS KMS that sign, verify, and make MACs.
-import { toBase64 } from '../../crypto/bytes.ts';
+// Operations of AWS KMS that sign, verify, make MACs and agree on secrets.
+import { fromBase64 } from '../../crypto/bytes.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { type KeyType, keyTypeFacts } from '../../model/key-types.ts';
 import { failure } from './errors.ts';
-import { textOf, wordOf } from './fields.ts';
-import { bytesOf } from './messages.ts';
-import { keyArn } from './names.ts';
-import type { AwsOperation, FoundKey, Work } from './operation.ts';
+import { textOf } from './fields.ts';
+import { algorithmsOf, type FoundKey, keyOf, need, useRefusal } from './found-keys.ts';
+import { refuseRecipient } from './messages.ts';
+import type { AwsOperation } from './operation.ts';
 
-const sizes: Readonly<Record<string, number>> = { SHA_256: 32, SHA_384: 48, SHA_512: 64 };
+const digestSizes: Readonly<Record<string, number>> = { SHA_256: 32, SHA_384: 48, SHA_512: 64 };
 
-function keyOf({ keys }: Work): FoundKey {
-  const [key] = keys;
-  if (!key) throw failure('ValidationException', 'KeyId is missing');
-  return key;
+function needAlgorithm({ known, arn }: FoundKey, usage: string, algorithm: string): void {
+  if (!known || algorithmsOf(known.type, usage).includes(algorithm)) return;
+  throw failure('InvalidKeyUsageException', `Algorithm ${algorithm} is incompatible with ${arn}.`);
 }
 
-/** The algorithms of a key, as AWS KMS names them; empty for keys that it has not. */
-function algorithmsOf(type: string, usage: string): readonly string[] {
-  if (!Object.hasOwn(keyTypeFacts, type)) return [];
-  const { purposes } = keyTypeFacts[type as KeyType];
-  return purposes.find(({ aws }) => aws?.usage === usage)?.aws?.algorithms ?? [];
-}
-
-/** Our body for a message and a signing algorithm. Throws `InvalidKeyUsageException` for an algorithm of other keys. */
-function signed(given: JsonObject, { type, id }: FoundKey): object {
+/** The native body for a message and a signing algorithm. */
+function signed(given: JsonObject, key: FoundKey): object {
   const algorithm = textOf(given, 'SigningAlgorithm') ?? '';
-  const kind = wordOf(given, 'MessageType', ['RAW', 'DIGEST', 'EXTERNAL_MU'] as const, 'RAW');
-  if (id !== undefined && !algorithmsOf(type ?? '', 'SIGN_VERIFY').includes(algorithm)) {
-    throw failure('InvalidKeyUsageException', `the key does not have the algorithm ${algorithm}`);
+  if (algorithm === 'ED25519_PH_SHA_512') {
+    throw failure(
+      'UnsupportedOperationException',
+      'ED25519_PH_SHA_512 is not supported here: sign the message itself.',
+    );
   }
-  const message = bytesOf(given.Message);
-  const input = toBase64(message);
-  if (algorithm === 'ML_DSA_SHAKE_256') {
-    if (kind === 'DIGEST') throw failure('ValidationException', 'ML-DSA signs messages, or an external mu');
-    return { input, ...(kind === 'EXTERNAL_MU' && { prehashed: true }) };
-  }
-  if (kind === 'EXTERNAL_MU') throw failure('ValidationException', 'EXTERNAL_MU is for ML-DSA alone');
+  needAlgorithm(key, 'SIGN_VERIFY', algorithm);
+  const kind = textOf(given, 'MessageType') ?? 'RAW';
+  const input = given.Message;
+  if (algorithm === 'ML_DSA_SHAKE_256') return { input, ...mlDsaMessage(given, kind) };
+  if (kind === 'EXTERNAL_MU') throw unfit(kind, algorithm);
   if (algorithm.startsWith('ED25519')) {
-    if (algorithm === 'ED25519_PH_SHA_512') {
-      throw failure('UnsupportedOperationException', 'Ed25519ph is not supported: sign the message itself');
-    }
-    if (kind !== 'RAW') throw failure('ValidationException', 'ED25519_SHA_512 signs messages: MessageType RAW');
+    if (kind !== 'RAW') throw unfit(kind, algorithm);
     return { input };
   }
-  const [, hash = ''] = /(SHA_\d+)$/.exec(algorithm) ?? [];
-  if (kind === 'DIGEST' && message.length !== sizes[hash]) {
-    throw failure('ValidationException', `Digest is invalid length for algorithm ${algorithm}`);
-  }
+  const [hash = ''] = /SHA_\d+$/.exec(algorithm) ?? [];
+  needLength(given, kind === 'DIGEST' ? digestSizes[hash] : undefined, algorithm);
   return {
     input,
     hash: hash.replace('SHA_', 'sha2-'),
@@ -57,130 +43,143 @@ function signed(given: JsonObject, { type, id }: FoundKey): object {
   };
 }
 
-const sign: AwsOperation = {
-  fields: {
-    KeyId: 'text! 1-2048',
-    Message: 'blob! 1-4096',
-    SigningAlgorithm: 'text!',
-    MessageType: 'text',
-    GrantTokens: 'list 0-10',
-    DryRun: 'flag',
-  },
-  keys: ['*KeyId'],
-  async run(given, work) {
-    const key = keyOf(work);
-    const body = signed(given, key);
-    const { signature } = await work.call({ id: 'signWithKey', params: { key: key.ref }, body });
-    return {
-      KeyId: keyArn(work.place, key.id ?? ''),
-      Signature: bare(signature),
-      SigningAlgorithm: given.SigningAlgorithm,
-    };
-  },
-};
-
-const verify: AwsOperation = {
-  fields: { ...sign.fields, Signature: 'blob! 1-6144' },
-  keys: ['*KeyId'],
-  async run(given, work) {
-    const key = keyOf(work);
-    const body = signed(given, key);
-    if (!(await fits(work, key, { ...body }, 'signature', given.Signature)))
-      throw failure('KMSInvalidSignatureException');
-    return {
-      KeyId: keyArn(work.place, key.id ?? ''),
-      SignatureValid: true,
-      SigningAlgorithm: given.SigningAlgorithm,
-    };
-  },
-};
-
-/** A signature does not say which version made it, so the newest ones are tried. */
-async function fits(
-  work: Work,
-  key: FoundKey,
-  body: object,
-  name: 'signature' | 'mac',
-  given: unknown,
-): Promise<boolean> {
-  const newest = key.versions ?? 1;
-  for (let version = newest; version > Math.max(0, newest - mostTried); version--) {
-    const asked = { ...body, [name]: `vault:v${version}:${String(given)}` };
-    const { valid } = await work.call({ id: 'verifyWithKey', params: { key: key.ref }, body: asked });
-    if (valid === true) return true;
-  }
-  return false;
+function mlDsaMessage(given: JsonObject, kind: string): object {
+  if (kind === 'DIGEST') throw unfit(kind, 'ML_DSA_SHAKE_256');
+  if (kind === 'RAW') return {};
+  needLength(given, 64, 'ML_DSA_SHAKE_256');
+  return { prehashed: true };
 }
 
-/** Versions that a signature is compared with. */
-const mostTried = 5;
+function unfit(kind: string, algorithm: string): Error {
+  return failure('ValidationException', `MessageType ${kind} is not supported with ${algorithm}.`);
+}
 
+function needLength(given: JsonObject, length: number | undefined, algorithm: string): void {
+  if (length === undefined || fromBase64(textOf(given, 'Message') ?? '')?.length === length) return;
+  throw failure('ValidationException', `Digest is invalid length for algorithm ${algorithm}.`);
+}
+
+/** What something made says of its version, which is not told to these clients. */
 function bare(prefixed: unknown): string {
   return String(prefixed).replace(/^vault:v\d+:/, '');
 }
 
-function macOf(given: JsonObject, { type, id }: FoundKey): object {
-  const algorithm = textOf(given, 'MacAlgorithm') ?? '';
-  if (id !== undefined && !algorithmsOf(type ?? '', 'GENERATE_VERIFY_MAC').includes(algorithm)) {
-    throw failure('InvalidKeyUsageException', `the key does not have the algorithm ${algorithm}`);
-  }
-  return { input: String(given.Message) };
-}
+const making = { keys: ['*KeyId'], otherwise: 'KMSInvalidStateException' } as const;
 
-const generateMac: AwsOperation = {
-  fields: {
-    KeyId: 'text! 1-2048',
-    Message: 'blob! 1-4096',
-    MacAlgorithm: 'text!',
-    GrantTokens: 'list 0-10',
-    DryRun: 'flag',
-  },
-  keys: ['*KeyId'],
-  async run(given, work) {
+const sign: AwsOperation = {
+  ...making,
+  about: 'signWithKey',
+  use: 'sign',
+  plan(given, work) {
     const key = keyOf(work);
-    const { mac } = await work.call({ id: 'macWithKey', params: { key: key.ref }, body: macOf(given, key) });
-    return { KeyId: keyArn(work.place, key.id ?? ''), Mac: bare(mac), MacAlgorithm: given.MacAlgorithm };
-  },
-};
-
-const verifyMac: AwsOperation = {
-  fields: { ...generateMac.fields, Mac: 'blob! 1-6144' },
-  keys: ['*KeyId'],
-  async run(given, work) {
-    const key = keyOf(work);
-    if (!(await fits(work, key, macOf(given, key), 'mac', given.Mac))) throw failure('KMSInvalidMacException');
-    return { KeyId: keyArn(work.place, key.id ?? ''), MacValid: true, MacAlgorithm: given.MacAlgorithm };
-  },
-};
-
-const deriveSharedSecret: AwsOperation = {
-  fields: {
-    KeyId: 'text! 1-2048',
-    KeyAgreementAlgorithm: 'text!',
-    PublicKey: 'blob! 1-8192',
-    Recipient: 'map',
-    GrantTokens: 'list 0-10',
-    DryRun: 'flag',
-  },
-  keys: ['*KeyId'],
-  async run(given, work) {
-    const key = keyOf(work);
-    wordOf(given, 'KeyAgreementAlgorithm', ['ECDH'] as const);
-    const body = { publicKey: String(given.PublicKey) };
-    const { derived } = await work.call({ id: 'deriveWithKey', params: { key: key.ref }, body });
+    need(useRefusal(key, 'sign'));
     return {
-      KeyId: keyArn(work.place, key.id ?? ''),
-      SharedSecret: derived,
-      KeyAgreementAlgorithm: 'ECDH',
-      KeyOrigin: 'AWS_KMS',
+      id: 'signWithKey',
+      params: { key: key.ref },
+      body: signed(given, key),
+      answer: ({ signature }) => ({
+        KeyId: key.arn,
+        Signature: bare(signature),
+        SigningAlgorithm: given.SigningAlgorithm,
+      }),
     };
   },
 };
 
-export const signatureOperations: Readonly<Record<string, AwsOperation>> = {
+/** A signature that does not fit is an exception here. */
+function needValid({ valid }: JsonObject, type: string): true {
+  if (valid !== true) throw failure(type);
+  return true;
+}
+
+const verify: AwsOperation = {
+  ...making,
+  about: 'verifyWithKey',
+  use: 'verify',
+  plan(given, work) {
+    const key = keyOf(work);
+    need(useRefusal(key, 'verify'));
+    return {
+      id: 'verifyWithKey',
+      params: { key: key.ref },
+      body: { ...signed(given, key), signature: given.Signature, anyVersion: true },
+      answer: (ours) => ({
+        KeyId: key.arn,
+        SignatureValid: needValid(ours, 'KMSInvalidSignatureException'),
+        SigningAlgorithm: given.SigningAlgorithm,
+      }),
+    };
+  },
+};
+
+const generateMac: AwsOperation = {
+  ...making,
+  about: 'macWithKey',
+  use: 'mac',
+  plan(given, work) {
+    const key = keyOf(work);
+    need(useRefusal(key, 'mac'));
+    needAlgorithm(key, 'GENERATE_VERIFY_MAC', String(given.MacAlgorithm));
+    return {
+      id: 'macWithKey',
+      params: { key: key.ref },
+      body: { input: given.Message },
+      answer: ({ mac }) => ({ KeyId: key.arn, Mac: bare(mac), MacAlgorithm: given.MacAlgorithm }),
+    };
+  },
+};
+
+const verifyMac: AwsOperation = {
+  ...making,
+  about: 'verifyWithKey',
+  use: 'verify',
+  plan(given, work) {
+    const key = keyOf(work);
+    if (key.known && !key.known.type.startsWith('hmac-')) {
+      throw failure('InvalidKeyUsageException', `${key.arn} makes no MACs.`);
+    }
+    need(useRefusal(key, 'verify'));
+    needAlgorithm(key, 'GENERATE_VERIFY_MAC', String(given.MacAlgorithm));
+    return {
+      id: 'verifyWithKey',
+      params: { key: key.ref },
+      body: { input: given.Message, mac: given.Mac, anyVersion: true },
+      answer: (ours) => ({
+        KeyId: key.arn,
+        MacValid: needValid(ours, 'KMSInvalidMacException'),
+        MacAlgorithm: given.MacAlgorithm,
+      }),
+    };
+  },
+};
+
+const deriveSharedSecret: AwsOperation = {
+  keys: ['*KeyId'],
+  about: 'deriveWithKey',
+  use: 'derive',
+  plan(given, work) {
+    refuseRecipient(given);
+    const key = keyOf(work);
+    need(useRefusal(key, 'derive'));
+    needAlgorithm(key, 'KEY_AGREEMENT', String(given.KeyAgreementAlgorithm));
+    return {
+      id: 'deriveWithKey',
+      params: { key: key.ref },
+      body: { publicKey: given.PublicKey },
+      answer: ({ derived }) => ({
+        KeyId: key.arn,
+        SharedSecret: derived,
+        KeyAgreementAlgorithm: 'ECDH',
+        KeyOrigin: key.known?.origin === 'imported' ? 'EXTERNAL' : 'AWS_KMS',
+      }),
+    };
+  },
+};
+
+export const signatureOperations = {
   Sign: sign,
   Verify: verify,
   GenerateMac: generateMac,
   VerifyMac: verifyMac,
   DeriveSharedSecret: deriveSharedSecret,
-};
+} as const;

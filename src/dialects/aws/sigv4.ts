@@ -53,16 +53,26 @@ export function readAuthorization({ headers }: Pick<SignedRequest, 'headers'>): 
   return { accessKeyId, day, region, service, signedHeaders, signature: Uint8Array.fromHex(signature) };
 }
 
+/** The region and the service that a request must be signed for. */
+export type Scope = Pick<Authorization, 'region' | 'service'>;
+
 /** Why a request is not signed as it must be, whatever the secret; undefined if nothing speaks against it. */
-export function whyUnsigned(request: SignedRequest, authorization: Authorization, now: number): string | undefined {
+export function whyUnsigned(
+  request: SignedRequest,
+  authorization: Authorization,
+  { region, service }: Scope,
+  now: number,
+): string | undefined {
   const { headers } = request;
-  const { signedHeaders, day, service } = authorization;
+  const { signedHeaders, day } = authorization;
   const date = oneOf(headers, 'x-amz-date');
   const time = date === undefined ? undefined : timeOf(date);
   if (time === undefined) return "Date must be in ISO-8601 'basic format', in the header X-Amz-Date";
   if (date?.slice(0, 8) !== day)
     return 'Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date';
-  if (!['kms', 'sts'].includes(service)) return 'Credential should be scoped to correct service: kms';
+  if (authorization.service !== service) return `Credential should be scoped to correct service: '${service}'.`;
+  if (authorization.region !== region)
+    return `Credential should be scoped to a valid region, not '${authorization.region.slice(0, 64)}': this is '${region}'.`;
   const must = ['host', ...Object.keys(headers).filter((name) => name.startsWith('x-amz-'))];
   const unsigned = must.find((name) => !signedHeaders.includes(name));
   if (unsigned !== undefined) return `'${unsigned}' must be a 'SignedHeader' in the AWS Authorization`;

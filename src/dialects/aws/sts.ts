@@ -1,6 +1,7 @@
 // The two actions of AWS's token service that clients of AWS KMS use: AssumeRoleWithWebIdentity, by which programs get
 // credentials for a signed token instead of a stored secret, and GetCallerIdentity. Answers are XML.
 import type { JsonObject } from '../../model/json.ts';
+import type { Failure } from './errors.ts';
 
 const namespace = 'https://sts.amazonaws.com/doc/2011-06-15/';
 const version = '2011-06-15';
@@ -10,6 +11,25 @@ export interface StsFailure {
   readonly code: string;
   readonly message: string;
   readonly status: number;
+}
+
+/** The names that the token service has for refusals of signed requests. */
+const stsCodes: Readonly<Record<string, readonly [code: string, status: number]>> = {
+  UnrecognizedClientException: ['InvalidClientTokenId', 403],
+  InvalidSignatureException: ['SignatureDoesNotMatch', 403],
+  ExpiredTokenException: ['ExpiredToken', 403],
+  MissingAuthenticationTokenException: ['MissingAuthenticationToken', 403],
+  IncompleteSignatureException: ['IncompleteSignature', 400],
+  UnknownOperationException: ['InvalidAction', 400],
+  ThrottlingException: ['Throttling', 400],
+  ServiceUnavailableException: ['ServiceUnavailable', 503],
+  KMSInternalException: ['InternalFailure', 500],
+};
+
+/** A refusal of AWS KMS in the words of the token service. */
+export function stsFailureOf({ type, message = type }: Failure): StsFailure {
+  const [code, status] = stsCodes[type] ?? ['ValidationError', 400];
+  return { code, message, status };
 }
 
 export function stsError({ code, message, status }: StsFailure, requestId: string): string {

@@ -30,7 +30,7 @@ import {
   wrapWithKey,
 } from '../../core/key-signatures.ts';
 import { generateRandom, hashMessage } from '../../core/key-tools.ts';
-import { getWrappingKey, importManagedKey } from '../../core/key-transfer.ts';
+import { eraseKeyMaterial, getWrappingKey, importManagedKey } from '../../core/key-transfer.ts';
 import { inPlace, type KeyWork } from '../../core/key-work.ts';
 import { lookUpManagedKey } from '../../core/managed-key-names.ts';
 import {
@@ -182,7 +182,7 @@ export const managedKeyRoutes: RoutesOf<
     }),
   ),
   getWrappingKey: worked<'getWrappingKey'>(
-    (ctx, _input, work) => getWrappingKey(ctx, {}, work),
+    (ctx, { query }, work) => getWrappingKey(ctx, query, work),
     () => true,
   ),
   generateRandom: (ctx, { body }) => generateRandom(ctx, body),
@@ -193,7 +193,8 @@ export const managedKeyRoutes: RoutesOf<
     ...(query.dependents && listManagedKeyDependents(ctx, params)),
   }),
   deleteManagedKey: (ctx, { params, body }) => deleteManagedKey(ctx, { ...body, ...params }),
-  restoreManagedKey: (ctx, { params }) => restoreManagedKey(ctx, params),
+  restoreManagedKey: (ctx, { params, query }) =>
+    restoreManagedKey(ctx, { ...params, suspended: query.suspended === 'true' }),
   rotateManagedKey: worked<'rotateManagedKey'>(
     (ctx, { params }, work) => rotateManagedKey(ctx, params, work),
     (_input, type) => isRsaType(type),
@@ -208,6 +209,7 @@ export const managedKeyRoutes: RoutesOf<
     (ctx, { params, body }, work) => importManagedKey(ctx, { ...body, ...params }, work),
     ({ body }, type) => body.wrapped !== undefined || isRsaType(type ?? body.type),
   ),
+  eraseKeyMaterial: (ctx, { params }) => eraseKeyMaterial(ctx, params),
   exportManagedKey: sliced<'exportManagedKey'>(
     (ctx, { params, body }, work) => exportManagedKey(ctx, { ...body, ...params }, work),
     ({ body }) => body.plaintext !== true,

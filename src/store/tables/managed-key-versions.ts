@@ -19,7 +19,10 @@ export interface KeyVersion {
   readonly epoch: number;
   /** Empty if the key was destroyed, or if only its public key is known. */
   readonly sealed: string;
-  /** Base64 of SPKI DER; of keys made before 0.1.0's end, of the raw key. Empty for symmetric keys. */
+  /**
+   * Base64 of SPKI DER; of keys made before 0.1.0's end, of the raw key. Empty for symmetric keys, but for an erased
+   * one, which is known by it when it is imported again.
+   */
   readonly publicKey: string;
   readonly deletedAt: number | undefined;
   readonly createdAt: number;
@@ -143,6 +146,27 @@ export function keyVersionTable(sql: Sql) {
     /** Leaves no byte of the key. */
     destroy(id: string): void {
       sql.run(`UPDATE managed_key_versions SET state = 'destroyed', former_state = NULL, sealed = '' WHERE id = ?`, id);
+    },
+
+    /** Leaves no byte of the key, but a text by which it is known again: see `bringBack`. */
+    erase(id: string, known: string): void {
+      sql.run(
+        `UPDATE managed_key_versions SET state = 'destroyed', former_state = NULL, sealed = '', public_key = ?
+          WHERE id = ?`,
+        known,
+        id,
+      );
+    },
+
+    /** Gives an erased version its key again. */
+    bringBack(id: string, { epoch, sealed, publicKey }: Pick<KeyVersion, 'epoch' | 'sealed' | 'publicKey'>): void {
+      sql.run(
+        `UPDATE managed_key_versions SET state = 'active', epoch = ?, sealed = ?, public_key = ? WHERE id = ?`,
+        epoch,
+        sealed,
+        publicKey,
+        id,
+      );
     },
 
     /** Destroys the key's versions up to that one, if no more than 1,000 versions before it were left. */

@@ -1,0 +1,269 @@
+// Requests to operations of AWS KMS: a request names an operation, its fields are checked, its keys looked up, and one
+// endpoint of ours is called, which authorizes, operates and records. A refusal of the input goes through the same
+// endpoint, so that it is told only to those whom that would serve, and recorded like any other.
+import { activityRecord } from '../../core/activity.ts';
+import { lookUpManagedKey } from '../../core/managed-key-names.ts';
+import { WrittenItems } from '../../core/pages.ts';
+import { proofProps } from '../../core/proofs/proof-answers.ts';
+import { toHex } from '../../crypto/bytes.ts';
+import { KmsError } from '../../errors.ts';
+import { identify } from '../../http/admission.ts';
+import type { AppliancePort } from '../../http/appliance-port.ts';
+import type { Codec } from '../../http/codec.ts';
+import { type ApiRequest, emptyBody, headerOf } from '../../http/request.ts';
+import type { Outcome } from '../../http/respond.ts';
+import type { Ways } from '../../http/surface.ts';
+import type { TenantHandle } from '../../http/tenant-directory.ts';
+import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import type { AwsCaller } from './callers.ts';
+import {
+  AwsRefusal,
+  type Failure,
+  failed,
+  failure,
+  failureOf,
+  messageOf,
+  ownFailure,
+  unknownCaller,
+} from './errors.ts';
+import { fieldsOf } from './field-table.ts';
+import { checkFields, textOf } from './fields.ts';
+import { type FoundKey, foundKey, keyNamed, keyWithId, useRefusal } from './found-keys.ts';
+import { accountOf, type Place } from './names.ts';
+import type { AwsOperation, Call, Work } from './operation.ts';
+import { isOperation, operations } from './operations.ts';
+
+/** A request whose caller is known. */
+interface KmsRequest {
+  readonly request: ApiRequest;
+  readonly caller: AwsCaller;
+  readonly place: Place;
+}
+
+interface KmsWork extends KmsRequest {
+  readonly operation: AwsOperation;
+  readonly work: Work;
+  /** Whether all is to be done but the doing. */
+  readonly isDry: boolean;
+}
+
+/** The answer to a request: an object, or undefined for an empty one; or why it is refused. */
+export type KmsAnswer = { readonly answer: object | undefined } | { readonly failure: Failure };
+
+/** A native call, as the endpoint's way takes it. */
+interface NativeCall {
+  readonly id: Call['id'];
+  readonly params?: Readonly<Record<string, string>> | undefined;
+  readonly query?: Readonly<Record<string, string>> | undefined;
+  readonly codec: Codec;
+}
+
+const target = 'TrentService.';
+const nothing: Readonly<Record<string, string>> = Object.freeze({});
+
+export class KmsRequests {
+  readonly #appliance: AppliancePort;
+  readonly #ways: Ways;
+
+  constructor(appliance: AppliancePort, ways: Ways) {
+    this.#appliance = appliance;
+    this.#ways = ways;
+  }
+
+  async answerTo(request: ApiRequest, caller: AwsCaller, region: string, body: Uint8Array): Promise<KmsAnswer> {
+    const named = headerOf(request, 'x-amz-target') ?? '';
+    const name = named.startsWith(target) ? named.slice(target.length) : '';
+    const asked: KmsRequest = { request, caller, place: { account: accountOf(caller.handle.tenant.id), region } };
+    if (!isOperation(name)) return this.#tell(asked, { failure: failed('UnknownOperationException') });
+    const operation = operations[name];
+    let work: Work | undefined;
+    try {
+      const given = objectIn(body);
+      checkFields(given, fieldsOf(name));
+      work = await this.#workOf(asked, operation, given);
+      refuseGrantTokens(given);
+      for (const { refusal } of work.keys) if (refusal) throw refusal;
+      const plan = await operation.plan(given, work);
+      if ('told' in plan) return await this.#tell(asked, { answer: plan.told });
+      const isDry = given.DryRun === true && 'DryRun' in fieldsOf(name);
+      return await this.#carryOut({ ...asked, operation, work, isDry }, plan);
+    } catch (error) {
+      if (!(error instanceof AwsRefusal)) throw error;
+      return this.#refuse(asked, operation, work?.keys[0], error);
+    }
+  }
+
+  async #workOf({ caller, place }: KmsRequest, { keys = [] }: AwsOperation, given: JsonObject): Promise<Work> {
+    const { world } = this.#appliance;
+    const { store, tenant } = caller.handle;
+    const now = world.now();
+    const found: FoundKey[] = [];
+    for (const rule of keys) {
+      const [, optional = '', alias = '', field = ''] = /^(\??)(\*?)(\w+)$/.exec(rule) ?? [];
+      const text = textOf(given, field);
+      if (text === undefined && optional === '') throw failure('ValidationException', `${field} is missing`);
+      if (text === undefined) continue;
+      const how = { place, takesAlias: alias !== '', now };
+      found.push(await store.transaction((tables) => keyNamed(tables, text, how)));
+    }
+    return {
+      place,
+      keys: found,
+      tenantKeys: tenant.keys,
+      now: () => world.now(),
+      random: (length) => world.random(length),
+      newName: () => uuidFrom(world.random(16)),
+      find: (ids) => store.transaction((tables) => keyWithId(tables, ids, place, world.now())),
+      findNamed: (name) =>
+        store.transaction((tables) => foundKey(tables, lookUpManagedKey(tables, name), place, world.now())),
+    };
+  }
+
+  /** The planned call. Its answer is translated before it is done for good, so that a refusal of that undoes it. */
+  async #carryOut(asked: KmsWork, call: Call): Promise<KmsAnswer> {
+    const { isDry, operation, work } = asked;
+    let answer: object | undefined;
+    const codec: Codec = {
+      ...(call.body && { decode: () => ({ value: call.body, came: {} }) }),
+      encode: (ours) => {
+        const parsed = ours.data instanceof WrittenItems ? { ...ours, data: ours.data.parsed() } : ours;
+        answer = call.answer(parsed);
+        if (isDry) throw failure('DryRunOperationException', wouldSucceed);
+        return { status: 200 };
+      },
+    };
+    const outcome = await this.#run(asked, { ...call, codec });
+    if (outcome.status === 200) return { answer };
+    return { failure: await this.#explained(asked.caller.handle, operation, call, outcome, work) };
+  }
+
+  /** A refusal by its own type, or by one that the key's purpose and state give it. */
+  async #explained(
+    { store }: TenantHandle,
+    operation: AwsOperation,
+    call: Call,
+    outcome: Outcome,
+    { place, keys }: Work,
+  ): Promise<Failure> {
+    const key = call.key ?? keys[0];
+    const own = ownFailure(outcome);
+    if (own) return own;
+    if (outcome.status === 404 && key) return failed('NotFoundException', missing(key));
+    const told = operation.typeOf?.(messageOf(outcome));
+    if (told !== undefined) return failed(told, messageOf(outcome));
+    const id = key?.known?.id;
+    if (outcome.status !== 400 || id === undefined) return failureOf(outcome, operation.otherwise);
+    const use = call.id === 'decryptWithKey' ? 'decrypt' : operation.use;
+    const now = this.#appliance.world.now();
+    const found = await store.transaction((tables) => keyWithId(tables, [id], place, now));
+    return (found && useRefusal(found, use)?.failure) ?? failureOf(outcome, operation.otherwise);
+  }
+
+  /** Lets the operation's endpoint decide whether its caller learns of the refusal. */
+  async #refuse(
+    asked: KmsRequest,
+    { about }: AwsOperation,
+    key: FoundKey | undefined,
+    refusal: AwsRefusal,
+  ): Promise<KmsAnswer> {
+    const refuse = () => {
+      throw refusal;
+    };
+    const codec = { decode: refuse, encode: refuse };
+    const way = about && this.#ways.endpoints.get(about);
+    const isOfKey = about !== undefined && !withoutKey.has(about);
+    if (!way || (isOfKey && !key)) return this.#tell(asked, { failure: refusal.failure });
+    const ref = key?.ref ?? '';
+    const params = about === 'restoreManagedKey' ? { id: ref } : { key: ref, alias: ref };
+    const outcome = await this.#run(asked, { id: about, params: isOfKey ? params : undefined, codec });
+    if (outcome.status === 404 && key && !key.refusal) {
+      return { failure: failed('NotFoundException', missing(key)) };
+    }
+    const isTold = outcome.status === 400 || outcome.status === 404 || outcome.status === 200;
+    return { failure: isTold ? refusal.failure : failureOf(outcome) };
+  }
+
+  async #run({ request, caller }: KmsRequest, { id, params, query, codec }: NativeCall): Promise<Outcome> {
+    const way = this.#ways.endpoints.get(id);
+    if (!way) throw new KmsError('internal', 'expected an endpoint that is served');
+    const { handle, credential } = caller;
+    const ofTenant = { ...request, tenant: handle.tenant.name, body: emptyBody, room: undefined };
+    const call = { credential, params: params ?? nothing, query: query ?? nothing, codec, dialect: 'aws' };
+    const { outcome } = await way(ofTenant, call);
+    return outcome;
+  }
+
+  /** Answers any caller, and records that. */
+  async #tell({ request, caller }: KmsRequest, answer: KmsAnswer): Promise<KmsAnswer> {
+    const { world } = this.#appliance;
+    const { handle, credential } = caller;
+    const status = 'failure' in answer ? answer.failure.status : 200;
+    const isKnown = await handle.store.transaction((tx) => {
+      const found = identify(tx, credential, request, world.now());
+      if (!found) return false;
+      const { caller: by, usable } = found;
+      const props = { ...proofProps(by), dialect: 'aws' };
+      const validAction = usable && status < 400;
+      const draft = { keyid: by.id, action: 'none', validAction, status: usable ? status : 401, props };
+      tx.record(activityRecord(world, { ...draft, address: request.remoteAddress }));
+      return usable;
+    });
+    return isKnown ? answer : { failure: unknownCaller };
+  }
+}
+
+const wouldSucceed = 'The request would have succeeded, but the DryRun option is set.';
+
+/** Endpoints that name no key in their path. */
+const withoutKey: ReadonlySet<Call['id']> = new Set<Call['id']>([
+  'createManagedKey',
+  'listManagedKeys',
+  'generateRandom',
+]);
+
+function missing({ arn }: FoundKey): string {
+  return arn.includes(':alias/') ? `Alias ${arn} is not found.` : `Key '${arn}' does not exist`;
+}
+
+export function uuidFrom(bytes: Uint8Array): string {
+  return toHex(bytes).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+}
+
+/** The object in a body. Throws `SerializationException` for anything else, and for names that come twice. */
+function objectIn(bytes: Uint8Array): JsonObject {
+  try {
+    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    const value: unknown = text === '' ? {} : JSON.parse(text);
+    if (isJsonObject(value) && countNames(text) === countKeys(value)) return value;
+  } catch {
+    // Told below.
+  }
+  throw failure('SerializationException');
+}
+
+/** Names of members in a text that is JSON. */
+function countNames(text: string): number {
+  return [...text.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?/g)].filter(([, colon]) => colon !== undefined).length;
+}
+
+function countKeys(value: object): number {
+  let count = 0;
+  const waiting: unknown[] = [value];
+  while (waiting.length > 0) {
+    const item = waiting.pop();
+    if (typeof item !== 'object' || item === null) continue;
+    const inner = Object.values(item);
+    if (!Array.isArray(item)) count += inner.length;
+    for (const each of inner) waiting.push(each);
+  }
+  return count;
+}
+
+function refuseGrantTokens({ GrantTokens: tokens }: JsonObject): void {
+  if (Array.isArray(tokens) && tokens.length > 0) {
+    throw failure(
+      'InvalidGrantTokenException',
+      'There are no grants here: permissions are given by flags of API keys.',
+    );
+  }
+}

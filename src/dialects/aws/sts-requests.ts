@@ -1,0 +1,132 @@
+// Requests to AWS's token service: credentials for a signed token, and who a caller is.
+import { sessionKeyId, sessionSecret } from '../../core/proofs/aws-sessions.ts';
+import { KmsError } from '../../errors.ts';
+import type { OpenState } from '../../http/appliance-port.ts';
+import { type ApiRequest, emptyBody } from '../../http/request.ts';
+import type { Outcome } from '../../http/respond.ts';
+import type { Ways } from '../../http/surface.ts';
+import type { TenantHandle } from '../../http/tenant-directory.ts';
+import type { JsonObject } from '../../model/json.ts';
+import type { AwsCaller, AwsCallers } from './callers.ts';
+import { failureOf } from './errors.ts';
+import { accountOf } from './names.ts';
+import { assumedAnswer, assumedRole, callerAnswer, type StsFailure, stsError, stsFailureOf } from './sts.ts';
+
+/** An answer in XML. */
+interface StsAnswer {
+  readonly status: number;
+  readonly text: string;
+}
+
+const notAuthorized = 'Not authorized to perform sts:AssumeRoleWithWebIdentity';
+
+export class StsRequests {
+  readonly #callers: AwsCallers;
+  readonly #ways: Ways;
+
+  constructor(callers: AwsCallers, ways: Ways) {
+    this.#callers = callers;
+    this.#ways = ways;
+  }
+
+  async answerTo(
+    open: OpenState,
+    request: ApiRequest,
+    region: string,
+    body: Uint8Array,
+    id: string,
+  ): Promise<StsAnswer> {
+    const form = new URLSearchParams(new TextDecoder().decode(body));
+    const action = form.get('Action');
+    if (action === 'AssumeRoleWithWebIdentity') return this.#assumeRole(open, request, form, id);
+    if (action !== 'GetCallerIdentity') {
+      return told({ code: 'InvalidAction', message: 'the action is not supported here', status: 400 }, id);
+    }
+    const caller = await this.#callers.callerOf(open, request, body, { region, service: 'sts' });
+    if ('type' in caller) return told(stsFailureOf(caller), id);
+    return { status: 200, text: callerAnswer(accountOf(caller.handle.tenant.id), await keyidOf(caller), id) };
+  }
+
+  async #assumeRole(open: OpenState, request: ApiRequest, form: URLSearchParams, id: string): Promise<StsAnswer> {
+    const asked = assumedRole(form);
+    if ('code' in asked) return told(asked, id);
+    const handle = tenantOf(open, asked.account);
+    if (!handle) {
+      await brake(open, request, asked);
+      return told({ code: 'AccessDenied', message: notAuthorized, status: 403 }, id);
+    }
+    const { token, role, seconds } = asked;
+    const session = await this.#logIn(request, handle, { token, role, ...(seconds !== undefined && { seconds }) });
+    if ('outcome' in session) return told(loginFailureOf(session.outcome), id);
+    const accessToken = String(session.answer.accessToken);
+    const credentials = {
+      accessKeyId: sessionKeyId(accessToken),
+      secretAccessKey: sessionSecret(handle.tenant.keys, accessToken),
+    };
+    return { status: 200, text: assumedAnswer(asked, credentials, session.answer, id) };
+  }
+
+  async #logIn(
+    request: ApiRequest,
+    handle: TenantHandle,
+    body: object,
+  ): Promise<{ readonly answer: JsonObject } | { readonly outcome: Outcome }> {
+    const way = this.#ways.endpoints.get('workloadLogin');
+    if (!way) throw new KmsError('internal', 'expected an endpoint that is served');
+    let answer: JsonObject | undefined;
+    const codec = {
+      decode: () => ({ value: body, came: {} }),
+      encode: (ours: JsonObject) => {
+        answer = ours;
+        return { status: 200 };
+      },
+    };
+    const ofTenant = { ...request, tenant: handle.tenant.name, body: emptyBody, room: undefined };
+    const { outcome } = await way(ofTenant, { credential: undefined, params: {}, query: {}, codec, dialect: 'aws' });
+    return answer && outcome.status === 200 ? { answer } : { outcome };
+  }
+}
+
+function told(why: StsFailure, id: string): StsAnswer {
+  return { status: why.status, text: stsError(why, id) };
+}
+
+function tenantOf({ tenants }: OpenState, account: string): TenantHandle | undefined {
+  const handles = tenants.names().flatMap((name) => tenants.byName(name) ?? []);
+  return handles.find(({ tenant }) => accountOf(tenant.id) === account);
+}
+
+/** A login to an account that is not there is braked like one to a role that is not there. */
+async function brake(
+  { people }: OpenState,
+  { remoteAddress: address = 'local' }: ApiRequest,
+  { account, token }: { readonly account: string; readonly token: string },
+): Promise<void> {
+  await people.workloads.attempt({ tenant: `account ${account}`, address }, token, async () => ({}));
+}
+
+/** The API key behind a caller. */
+async function keyidOf({ handle, credential }: AwsCaller): Promise<string> {
+  return handle.store.transaction(({ proofs, workloadSessions }) => {
+    const keyid =
+      'proof' in credential
+        ? proofs.byId(credential.proof)?.apikeyId
+        : workloadSessions.byTokenHash(credential.tokenHash)?.apikeyId;
+    return keyid ?? '';
+  });
+}
+
+/** The refusal of a login with a signed token. */
+function loginFailureOf(outcome: Outcome): StsFailure {
+  const { status, body } = outcome;
+  const check: unknown = Reflect.get(body, 'check');
+  const message = String(Reflect.get(body, 'message') ?? notAuthorized);
+  if (status === 429) return { code: 'Throttling', message, status: 400 };
+  if (status === 503) return { code: 'IDPCommunicationError', message, status: 400 };
+  if (status !== 400) return stsFailureOf(failureOf(outcome));
+  if (check === 'time' && message.includes('expired')) return { code: 'ExpiredTokenException', message, status: 400 };
+  if (check === 'form' || check === 'keys' || check === 'signature' || check === 'audience') {
+    return { code: 'InvalidIdentityToken', message, status: 400 };
+  }
+  return { code: 'AccessDenied', message: notAuthorized, status: 403 };
+}
