@@ -190,7 +190,6 @@ export const keyOperationEndpoints = [
     summary: 'Have messages decrypted',
     ...ofKey('key.decrypt'),
     tag,
-    growth: messageGrowth,
     body: z.object({
       items: itemList({ ...ciphertextField, ...shared, ...toField }),
       hash: oaepHash,

@@ -233,7 +233,7 @@ export function uuidFrom(bytes: Uint8Array): string {
 function objectIn(bytes: Uint8Array): JsonObject {
   try {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-    const value: unknown = text === '' ? {} : JSON.parse(text);
+    const value: unknown = JSON.parse(text);
     if (isJsonObject(value) && countNames(text) === countKeys(value)) return value;
   } catch {
     // Told below.

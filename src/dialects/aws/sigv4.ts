@@ -49,7 +49,7 @@ export function readAuthorization({ headers }: Pick<SignedRequest, 'headers'>): 
   const signature = /^[0-9a-f]{64}$/.test(parts.get('Signature') ?? '') ? parts.get('Signature') : undefined;
   const isScoped = /^\d{8}$/.test(day) && region !== '' && end === 'aws4_request' && more.length === 0;
   const isNamed = signedHeaders.length <= mostHeaders && signedHeaders.every((name) => /^[a-z0-9-]+$/.test(name));
-  if (!isScoped || !isNamed || !/^[A-Z0-9]{16,32}$/.test(accessKeyId) || signature === undefined) return 'incomplete';
+  if (!isScoped || !isNamed || !/^\w{1,128}$/.test(accessKeyId) || signature === undefined) return 'incomplete';
   return { accessKeyId, day, region, service, signedHeaders, signature: Uint8Array.fromHex(signature) };
 }
 
