@@ -157,6 +157,7 @@ const deriveSharedSecret: AwsOperation = {
   keys: ['*KeyId'],
   about: 'deriveWithKey',
   use: 'derive',
+  typeOf: (message) => (message?.startsWith('no version of the key') ? 'KMSInvalidStateException' : undefined),
   plan(given, work) {
     refuseRecipient(given);
     const key = keyOf(work);
