@@ -147,8 +147,8 @@ export class KmsRequests {
   ): Promise<Failure> {
     const key = call.key ?? keys[0];
     const own = ownFailure(outcome);
-    if (own) return own;
-    if (outcome.status === 404 && key) return failed('NotFoundException', missing(key));
+    if (own && own.type !== operation.otherwise) return own;
+    if (outcome.status === 404 && key && !key.known) return failed('NotFoundException', missing(key));
     const told = operation.typeOf?.(messageOf(outcome));
     if (told !== undefined) return failed(told, messageOf(outcome));
     const id = key?.known?.id;
@@ -156,7 +156,10 @@ export class KmsRequests {
     const use = call.id === 'decryptWithKey' ? 'decrypt' : operation.use;
     const now = this.#appliance.world.now();
     const found = await store.transaction((tables) => keyWithId(tables, [id], place, now));
-    return (found && useRefusal(found, use)?.failure) ?? failureOf(outcome, operation.otherwise);
+    // A key that waits for its bytes is in its right state for all but uses.
+    const isInState = use === undefined && found?.known?.state === 'active';
+    const refusal = found && !isInState ? useRefusal(found, use) : undefined;
+    return refusal?.failure ?? failureOf(outcome, operation.otherwise);
   }
 
   /** Lets the operation's endpoint decide whether its caller learns of the refusal. */
@@ -176,7 +179,7 @@ export class KmsRequests {
     const ref = key?.ref ?? '';
     const params = about === 'restoreManagedKey' ? { id: ref } : { key: ref, alias: ref };
     const outcome = await this.#run(asked, { id: about, params: isOfKey ? params : undefined, codec });
-    if (outcome.status === 404 && key && !key.refusal) {
+    if (outcome.status === 404 && key && !key.refusal && !key.known) {
       return { failure: failed('NotFoundException', missing(key)) };
     }
     const isTold = outcome.status === 400 || outcome.status === 404 || outcome.status === 200;
