@@ -76,7 +76,12 @@ test('altered requests are refused over the listener too, each without an effect
   const { a, key } = await around();
   const random = prng(seed + 1).next;
   const below: Random = (n) => Math.floor(random() * n);
-  const good = signed(a, key, { 'content-type': json, 'x-amz-target': 'TrentService.CreateKey' }, '{"Description":"d"}');
+  const good = signed(
+    a,
+    key,
+    { 'content-type': json, 'x-amz-target': 'TrentService.CreateKey' },
+    '{"Description":"d"}',
+  );
   for (const alter of alterations) {
     for (let n = 0; n < 4; n++) {
       const { status, body } = await post(a, alter(good, below));
@@ -134,7 +139,9 @@ test('one context has one encoding, and no two share one', () => {
     const pairs = Array.from({ length: Math.floor(random() * 4) }, () => [text(), text()] as const);
     const context = Object.fromEntries(pairs);
     const bytes = Buffer.from(contextBytes(context)).toString('hex');
-    const meaning = JSON.stringify(Object.entries(context).sort(([x], [y]) => Buffer.compare(Buffer.from(x), Buffer.from(y))));
+    const meaning = JSON.stringify(
+      Object.entries(context).sort(([x], [y]) => Buffer.compare(Buffer.from(x), Buffer.from(y))),
+    );
     assert.equal(seen.get(bytes) ?? meaning, meaning);
     seen.set(bytes, meaning);
     const turned = Object.fromEntries(Object.entries(context).reverse());

@@ -36,7 +36,10 @@ test('whatever is altered, unsigned or late is refused by the name that SDKs kno
       'InvalidSignatureException',
     ],
     'another body': [{ ...good, body: '{ }' }, 'InvalidSignatureException'],
-    'an unsigned operation': [signed(a, key, headers, '{}', { unsigned: ['x-amz-target'] }), 'InvalidSignatureException'],
+    'an unsigned operation': [
+      signed(a, key, headers, '{}', { unsigned: ['x-amz-target'] }),
+      'InvalidSignatureException',
+    ],
     'an unsigned host': [signed(a, key, headers, '{}', { unsigned: ['host'] }), 'InvalidSignatureException'],
     'another header of Amazon': [
       { ...good, headers: { ...good.headers, 'x-amz-meta': 'x' } },
@@ -126,4 +129,8 @@ test('a signed token becomes temporary credentials, which end with their proof',
   assert.match((await ask(form)).text, /<Code>InvalidIdentityToken<\/Code>/);
   await a.call('PATCH', `/auth/apikeys/${apiKey.keyid}/proofs/${trust.id}`, { active: false });
   assert.equal((await call(a, session, 'ListKeys')).__type, 'UnrecognizedClientException');
+  await a.call('PATCH', `/auth/apikeys/${apiKey.keyid}/proofs/${trust.id}`, { active: true });
+  assert.equal((await call(a, session, 'ListKeys')).status, 200);
+  a.advance(2 * 60 * 60 * 1000);
+  assert.equal((await call(a, session, 'ListKeys')).__type, 'ExpiredTokenException');
 });

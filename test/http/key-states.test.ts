@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
+import { uuidOf } from '../../src/dialects/aws/names.ts';
 import { type KeyState, keyStates, useProblem } from '../../src/model/key-states.ts';
 import type { KeyType, KeyUse } from '../../src/model/key-types.ts';
-import { uuidOf } from '../../src/dialects/aws/names.ts';
 import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
 import { type AccessKey, accessKey, base64, call } from '../support/aws-client.ts';
 
@@ -160,7 +160,8 @@ async function awsRef(a: Appliance, access: AccessKey, { id }: AnyJson, use: Key
 /** The key's own state is told; a version that does nothing makes the ciphertext one that does not open. */
 function awsRefusal(key: KeyState, use: KeyUse): RegExp {
   if (key === 'suspended') return /^DisabledException$/;
-  const works = key === 'active' || (['decrypt', 'verify'].includes(use) && ['deactivated', 'compromised'].includes(key));
+  const works =
+    key === 'active' || (['decrypt', 'verify'].includes(use) && ['deactivated', 'compromised'].includes(key));
   return works && use === 'decrypt' ? /^InvalidCiphertextException$/ : /^KMSInvalidStateException$/;
 }
 

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { createPrivateKey, createPublicKey, publicEncrypt, sign, verify } from 'node:crypto';
 import { test } from 'node:test';
 import { pairTypes } from '../../src/model/key-types.ts';
-import { type Appliance, testAppliance } from '../support/appliance.ts';
+import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
 import { base64, make, ok, refused } from './managed-key-desk.ts';
 
 test('a data key has as many bytes as asked for, or is the private key of a pair', async () => {
@@ -50,7 +50,8 @@ test('a message goes from key to key without being shown, for who may decrypt an
   const items = [{ ciphertext: moved.items[0].ciphertext, associatedData: 'Yg==' }];
   assert.equal((await ok(a.call('POST', `/managed-keys/${to.name}/decrypt`, { items }))).items[0].plaintext, plaintext);
   const [record] = (await a.activity()).filter(({ props }) => Array.isArray(props.objects));
-  assert.deepEqual([record?.action, record?.props.objects[0].id], ['key.decrypt', to.id]);
+  const props: AnyJson = record?.props;
+  assert.deepEqual([record?.action, props.objects[0].id], ['key.decrypt', to.id]);
   const toRsa = await ok(
     a.call('POST', path, { items: [{ ciphertext, associatedData: 'YQ==' }], toKey: rsa.name, toHash: 'sha1' }),
   );
@@ -138,7 +139,13 @@ test('some tags and properties change, and the rest is kept', async () => {
   const { name } = await make(a, { tags: { a: '1', b: '2' }, props: { ticket: 7 } });
   const change = (changes: object) => a.call('PUT', `/managed-keys/${name}/config`, { changes });
   const { key } = await ok(change({ tags: { a: null, c: '3', none: null }, props: { description: 'd' } }));
-  assert.deepEqual([key.tags, key.props], [{ b: '2', c: '3' }, { ticket: 7, description: 'd' }]);
+  assert.deepEqual(
+    [key.tags, key.props],
+    [
+      { b: '2', c: '3' },
+      { ticket: 7, description: 'd' },
+    ],
+  );
   await refused(change({ tags: { a: 7 } }), 400, /a text for every tag/);
   const many = Object.fromEntries(Array.from({ length: 49 }, (_, n) => [`t${n}`, '']));
   await refused(change({ tags: many }), 400, /at most 50 tags/);

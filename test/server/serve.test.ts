@@ -11,6 +11,7 @@ import { KmsError } from '../../src/errors.ts';
 import type { ServeOptions } from '../../src/server/config.ts';
 import { listening, parseListen } from '../../src/server/listen.ts';
 import { type Serving, serve } from '../../src/server/serve.ts';
+import { json as awsJson, signed } from '../support/aws-client.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-serve-'));
 after(() => rmSync(base, { recursive: true, force: true }));
@@ -209,6 +210,35 @@ test('software that speaks Vault transit has a listener of its own', async () =>
   assert.equal((await ask(url, 'GET', '/v1/sys/health')).status, 404);
   await assert.rejects(started('open', { vaultListen: '0.0.0.0:0' }), isCode('refused'));
   await assert.rejects(started('nowhere', { vaultListen: 'x' }), isCode('usage'));
+});
+
+test('software that speaks AWS KMS has a listener of its own, which takes the host as clients sign it', async () => {
+  const serving = await started('aws', { awsListen: '127.0.0.1:0', awsRegion: 'eu-west-1', behindProxy: true });
+  const { url, awsAddress = '', made } = serving;
+  const authorization = { Authorization: `Bearer ${made?.apiKey.key}`, 'Content-Type': 'application/json' };
+  const { data } = await (await fetch(`${url}/auth/apikey`, { headers: authorization })).json();
+  const path = `${url}/auth/apikeys/${data[0].keyid}/proofs`;
+  const proof = await fetch(path, { method: 'POST', headers: authorization, body: '{"kind":"aws"}' });
+  const { accessKeyId: id, secretAccessKey: secret } = await proof.json();
+  const ask = async (headers: Record<string, string>, region = 'eu-west-1') => {
+    const all = { 'content-type': awsJson, 'x-amz-target': 'TrentService.CreateKey', ...headers };
+    const sent = signed({ world: Date }, { id, secret }, all, '{}', { region });
+    const { host, ...rest } = sent.headers;
+    const named = host === new URL(awsAddress).host ? rest : { ...rest, 'X-Forwarded-Host': host ?? '' };
+    const answer = await fetch(awsAddress, { method: 'POST', headers: named, body: sent.body });
+    return { answer, body: await answer.json() };
+  };
+  const { answer, body } = await ask({ host: new URL(awsAddress).host });
+  assert.equal(answer.status, 200, JSON.stringify(body));
+  assert.match(body.KeyMetadata.Arn, /^arn:aws:kms:eu-west-1:\d{12}:key\//);
+  assert.match(answer.headers.get('x-amzn-requestid') ?? '', /^[0-9a-f-]{36}$/);
+  // Clients set their clocks by it.
+  assert.ok(Math.abs(Date.parse(answer.headers.get('date') ?? '') - Date.now()) < 600_000);
+  assert.equal((await ask({ host: 'kms.example.org' })).answer.status, 200);
+  const other = await ask({ host: new URL(awsAddress).host }, 'us-east-1');
+  assert.deepEqual([other.answer.status, other.body.__type], [400, 'InvalidSignatureException']);
+  assert.equal((await (await fetch(`${awsAddress}/healthz`)).json()).__type, 'UnknownOperationException');
+  assert.equal((await fetch(url, { method: 'POST', body: '{}' })).status, 404);
 });
 
 test('clients of Tang have a listener of their own, in clear on any address, for those alone who are allowed', async () => {

@@ -181,7 +181,7 @@ export const serve = {
   ...group('Network', {
     '--vault-listen': text('HOST:PORT', 'also listen here for software that speaks Vault transit; TLS as for --listen'),
     '--aws-listen': text('HOST:PORT', 'also listen here for software that speaks AWS KMS; TLS as for --listen'),
-    '--aws-region': text('REGION', 'the region of --aws-listen, which its clients must name (default: us-east-1)'),
+    '--aws-region': text('REGION', 'the region of --aws-listen, which its clients sign for (default: us-east-1)'),
   }),
   ...group('Data', {
     '--host': list('NAME', 'when initialising: answer requests for this host only'),

@@ -10,6 +10,7 @@ import { hashSecret } from '../../crypto/secrets.ts';
 import type { OpenState } from '../../http/appliance-port.ts';
 import { type ApiRequest, headerOf } from '../../http/request.ts';
 import type { TenantHandle } from '../../http/tenant-directory.ts';
+import type { KnownProof } from '../../store/tables/proofs.ts';
 import { type Failure, failed, unknownCaller } from './errors.ts';
 import { type Authorization, isSigned, readAuthorization, type Scope, signingKey, whyUnsigned } from './sigv4.ts';
 
@@ -18,6 +19,7 @@ export interface AwsCaller {
   readonly credential: Bearer | Proven;
 }
 
+const expired = failed('ExpiredTokenException', 'The security token included in the request is expired');
 const mismatch = failed(
   'InvalidSignatureException',
   'The request signature we calculated does not match the signature you provided. Check your AWS Secret Access Key and signing method.',
@@ -29,11 +31,13 @@ const mostRemembered = 10_000;
 interface Found {
   readonly handle: TenantHandle;
   readonly credential: Bearer | Proven;
-  /** Each that the request may be signed with. */
-  readonly secrets: readonly string[];
+  /** Signing keys, with one of which the request must be signed. */
+  readonly signingKeys: readonly Uint8Array[];
   /** The API key and the proof, for the record of a wrong signature. */
   readonly keyid: string;
   readonly proof: string;
+  /** Absent for what does not end by itself. */
+  readonly expiresAt?: number;
 }
 
 export class AwsCallers {
@@ -64,17 +68,21 @@ export class AwsCallers {
     const { outcome, isRepeated } = await open.people.workloads.attempt(origin, tried, async () => ({
       proven: found && this.#isSignedBy(found, request, read, body) ? found : undefined,
     }));
-    if (outcome.proven) return { handle: outcome.proven.handle, credential: outcome.proven.credential };
+    if (outcome.proven) {
+      const { handle, credential, expiresAt = Number.POSITIVE_INFINITY } = outcome.proven;
+      return expiresAt > this.#world.now() ? { handle, credential } : expired;
+    }
     if (!found) return unknownCaller;
     if (!isRepeated) await this.#recordFailure(found, request);
     return mismatch;
   }
 
-  #isSignedBy({ secrets }: Found, request: ApiRequest, read: Authorization, body: Uint8Array): boolean {
-    return secrets.some((secret) => isSigned(request, read, signingKey(secret, read), body));
+  #isSignedBy({ signingKeys }: Found, request: ApiRequest, read: Authorization, body: Uint8Array): boolean {
+    return signingKeys.some((key) => isSigned(request, read, key, body));
   }
 
-  async #find(open: OpenState, request: ApiRequest, { accessKeyId }: Authorization): Promise<Found | undefined> {
+  async #find(open: OpenState, request: ApiRequest, read: Authorization): Promise<Found | undefined> {
+    const { accessKeyId } = read;
     const token = headerOf(request, 'x-amz-security-token');
     if (isSessionKeyId(accessKeyId) !== (token !== undefined)) return undefined;
     if (token !== undefined && sessionKeyId(token) !== accessKeyId) return undefined;
@@ -82,7 +90,7 @@ export class AwsCallers {
     const known = name === undefined ? undefined : open.tenants.byName(name);
     const handles = known ? [known] : open.tenants.names().flatMap((each) => open.tenants.byName(each) ?? []);
     for (const handle of handles) {
-      const found = await this.#findIn(handle, accessKeyId, token);
+      const found = await this.#findIn(handle, read, token);
       if (!found) continue;
       this.#remember(accessKeyId, handle.tenant.name);
       return found;
@@ -90,25 +98,18 @@ export class AwsCallers {
     return undefined;
   }
 
-  async #findIn(handle: TenantHandle, accessKeyId: string, token: string | undefined): Promise<Found | undefined> {
+  async #findIn(handle: TenantHandle, read: Authorization, token: string | undefined): Promise<Found | undefined> {
     const { store, tenant } = handle;
     return store.transaction(({ proofs, workloadSessions }) => {
-      if (token !== undefined) {
-        const session = workloadSessions.byTokenHash(hashSecret(token));
-        if (!session) return undefined;
-        const secrets = openEpochs(tenant.keys).map((epoch) => sessionSecret(tenant.keys, token, epoch));
-        return { handle, credential: new Bearer(token), secrets, keyid: session.apikeyId, proof: session.proofId };
-      }
-      const proof = proofs.bySubject('aws', accessKeyId);
-      if (!proof?.active) return undefined;
-      const secrets = [secretOf(tenant.keys, proof)];
-      return {
-        handle,
-        credential: { proof: proof.id, subject: accessKeyId },
-        secrets,
-        keyid: proof.apikeyId,
-        proof: proof.id,
-      };
+      if (token === undefined) return accessKeyOf(handle, proofs.bySubject('aws', read.accessKeyId), read);
+      const tokenHash = hashSecret(token);
+      const session = workloadSessions.byTokenHash(tokenHash);
+      if (!session) return undefined;
+      const signingKeys = openEpochs(tenant.keys).flatMap(
+        (epoch) => keptKey(tenant, `${tokenHash} ${epoch}`, read, () => sessionSecret(tenant.keys, token, epoch)) ?? [],
+      );
+      const { apikeyId: keyid, proofId: proof, expiresAt } = session;
+      return { handle, credential: new Bearer(token), signingKeys, keyid, proof, expiresAt };
     });
   }
 
@@ -127,6 +128,31 @@ export class AwsCallers {
       ),
     );
   }
+}
+
+function accessKeyOf(handle: TenantHandle, proof: KnownProof | undefined, read: Authorization): Found | undefined {
+  if (!proof?.active) return undefined;
+  const { keys } = handle.tenant;
+  // The sealed secret is in the name, so that a key whose row changes is made again.
+  const signing = keptKey(handle.tenant, `${proof.id} ${proof.sealed?.text}`, read, () => secretOf(keys, proof));
+  return {
+    handle,
+    credential: { proof: proof.id, subject: read.accessKeyId },
+    signingKeys: signing ? [signing] : [],
+    keyid: proof.apikeyId,
+    proof: proof.id,
+  };
+}
+
+/** A signing key, kept until the tenant's keys are wiped: the secret is opened once a day, not at each request. */
+function keptKey(
+  { keys }: TenantHandle['tenant'],
+  of: string,
+  { day, region, service }: Authorization,
+  secret: () => string,
+): Uint8Array | undefined {
+  const name = `aws-signing ${of} ${day} ${region} ${service}`;
+  return keys.opened(name, () => signingKey(secret(), { day, region, service }));
 }
 
 /** Epochs whose keys are whole. */
