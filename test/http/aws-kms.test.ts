@@ -118,10 +118,13 @@ test('a signed token becomes temporary credentials, which end with their proof',
   });
   const ask = (body: URLSearchParams) =>
     post(a, { headers: { host: 'kms.test', 'content-type': formType }, body: body.toString() });
-  const { status, text } = await ask(form);
-  assert.equal(status, 200, text);
-  const of = (name: string): string => new RegExp(`<${name}>([^<]+)</${name}>`).exec(text)?.[1] ?? '';
-  const session = { id: of('AccessKeyId'), secret: of('SecretAccessKey'), token: of('SessionToken') };
+  const assumed = async () => {
+    const { status, text } = await ask(form);
+    assert.equal(status, 200, text);
+    const of = (name: string): string => new RegExp(`<${name}>([^<]+)</${name}>`).exec(text)?.[1] ?? '';
+    return { id: of('AccessKeyId'), secret: of('SecretAccessKey'), token: of('SessionToken') };
+  };
+  const session = await assumed();
   assert.equal((await call(a, session, 'ListKeys')).Keys.length, 1);
   assert.equal((await call(a, { ...session, secret: key.secret }, 'ListKeys')).__type, 'InvalidSignatureException');
   assert.equal((await call(a, { ...session, id: key.id }, 'ListKeys')).__type, 'UnrecognizedClientException');
@@ -130,7 +133,29 @@ test('a signed token becomes temporary credentials, which end with their proof',
   await a.call('PATCH', `/auth/apikeys/${apiKey.keyid}/proofs/${trust.id}`, { active: false });
   assert.equal((await call(a, session, 'ListKeys')).__type, 'UnrecognizedClientException');
   await a.call('PATCH', `/auth/apikeys/${apiKey.keyid}/proofs/${trust.id}`, { active: true });
-  assert.equal((await call(a, session, 'ListKeys')).status, 200);
+  form.set('WebIdentityToken', await issuer.token());
+  const again = await assumed();
+  assert.equal((await call(a, again, 'ListKeys')).status, 200);
   a.advance(2 * 60 * 60 * 1000);
-  assert.equal((await call(a, session, 'ListKeys')).__type, 'ExpiredTokenException');
+  assert.equal((await call(a, again, 'ListKeys')).__type, 'ExpiredTokenException');
+});
+
+test('the token service says who a caller is, and refuses in its own words', async () => {
+  const { a, key, apiKey } = await around();
+  const body = 'Action=GetCallerIdentity&Version=2011-06-15';
+  const headers = { 'content-type': formType };
+  const { status, text } = await post(a, signed(a, key, headers, body, { service: 'sts' }));
+  assert.equal(status, 200, text);
+  assert.match(text, new RegExp(`<Arn>arn:aws:iam::\\d{12}:user/${apiKey.keyid}</Arn>`));
+  const code = async (sent: Sent) => /<Code>(\w+)<\/Code>/.exec((await post(a, sent)).text)?.[1];
+  const stranger = { id: 'KMSAAAAAAAAAAAAAAAAA', secret: key.secret };
+  assert.equal(await code(signed(a, stranger, headers, body, { service: 'sts' })), 'InvalidClientTokenId');
+  assert.equal(await code(signed(a, key, headers, body)), 'SignatureDoesNotMatch');
+  assert.equal(await code({ headers: { host: 'kms.test', ...headers }, body }), 'MissingAuthenticationToken');
+  const other = { host: 'kms.test', ...headers };
+  assert.equal(await code({ headers: other, body: 'Action=AssumeRole&Version=2011-06-15' }), 'InvalidAction');
+  const role = 'Action=AssumeRoleWithWebIdentity&Version=2011-06-15&RoleSessionName=pod&WebIdentityToken=x';
+  const elsewhere = `${role}&RoleArn=${encodeURIComponent('arn:aws:iam::000000000001:role/x')}`;
+  assert.equal(await code({ headers: other, body: elsewhere }), 'AccessDenied');
+  assert.equal(await code({ headers: other, body: `${elsewhere}&Policy=x` }), 'ValidationError');
 });
