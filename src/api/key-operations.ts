@@ -70,6 +70,13 @@ const messageGrowth = 1024;
 const signatureGrowth = 8192;
 
 const plaintextField = { plaintext: { ...base64Text, description: 'what to encrypt' } };
+const anyVersion = z
+  .boolean()
+  .exactOptional()
+  .meta({
+    description: '`true`: what was made is base64 without its version, and the newest 5 versions are tried',
+    examples: [false],
+  });
 const toField = {
   toAssociatedData: { ...base64Text, description: 'with `toKey`: what the message is bound to under that key' },
 };
@@ -199,6 +206,7 @@ export const keyOperationEndpoints = [
         examples: ['payments'],
       }),
       toHash: oaepHash,
+      anyVersion,
     }),
     answer: z.object({ items: results }),
   }),
@@ -264,13 +272,7 @@ export const keyOperationEndpoints = [
         signature: { type: 'string', description: '`vault:vN:` and base64' },
         mac: { type: 'string', description: '`vault:vN:` and base64' },
       }).exactOptional(),
-      anyVersion: z
-        .boolean()
-        .exactOptional()
-        .meta({
-          description: '`true`: signatures and MACs are base64 alone, and compared with the newest 5 versions',
-          examples: [false],
-        }),
+      anyVersion,
       ...scheme,
     }),
     answer: z.object({ valid: valid.exactOptional(), warning, items: results.exactOptional() }),

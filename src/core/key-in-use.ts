@@ -42,6 +42,9 @@ function unsupported({ type, uses }: ManagedKey, use: KeyUse): string | undefine
   return `key type ${name} does not support ${work}`;
 }
 
+/** Versions that something is compared with that does not say which one made it. */
+const mostCompared = 5;
+
 export class KeyInUse {
   key: ManagedKey;
   readonly ctx: Context;
@@ -112,8 +115,18 @@ export class KeyInUse {
     return this.version(version, use);
   }
 
-  /** The same; undefined if its state does not allow it, or its key is gone. */
-  ifReadable(version: number): KeyVersion | undefined {
+  /** The newest versions for work on something that does not say which one made it, those that may not left out. */
+  *newestReadable(): Generator<KeyVersion> {
+    const { latestVersion, minDecryptVersion } = this.key;
+    const oldest = Math.max(1, minDecryptVersion, latestVersion - mostCompared + 1);
+    for (let version = latestVersion; version >= oldest; version--) {
+      const stored = this.#ifReadable(version);
+      if (stored) yield stored;
+    }
+  }
+
+  /** Undefined if its state does not allow the use, or its key is gone. */
+  #ifReadable(version: number): KeyVersion | undefined {
     const stored = this.ctx.tx.keyVersions.get(this.key.id, version);
     if (!stored || (stored.sealed === '' && !isPublicUse(this.type, this.#use))) return undefined;
     const problem = useProblem(this.#use, { key: stateOf(this.ctx, this.key), version: stored.state });

@@ -38,14 +38,14 @@ export function* encryptWithKey(
 
 export function* decryptWithKey(
   ctx: Context,
-  { items, hash, toKey, toHash, ...ref }: NamedKey & Body<'decryptWithKey'>,
+  { items, hash, toKey, toHash, anyVersion = false, ...ref }: NamedKey & Body<'decryptWithKey'>,
   work: KeyWork = inPlace(ctx.world),
 ): Slices<Answer<'decryptWithKey'>> {
   const use = new KeyInUse(ctx, ref, 'decrypt', work);
-  if (toKey !== undefined) return yield* reencrypt(use, { items, hash, toKey, toHash });
+  if (toKey !== undefined) return yield* reencrypt(use, { items, hash, toKey, toHash, anyVersion });
   if (toHash !== undefined) throw invalidField('toHash', 'expected none without toKey');
   return yield* each(ctx, items, (item) => {
-    const { plaintext, version, warning } = open(use, item, hash);
+    const { plaintext, version, warning } = anyVersion ? openByAny(use, item, hash) : open(use, item, hash);
     return { made: { plaintext: toBase64(plaintext), ...warning }, deed: versionDeed(version) };
   });
 }
@@ -55,10 +55,14 @@ interface Reencrypt {
   readonly hash: OaepHash | undefined;
   readonly toKey: string;
   readonly toHash: OaepHash | undefined;
+  readonly anyVersion: boolean;
 }
 
 /** Encrypts what it decrypts under another key, whose flag the caller needs too. */
-function* reencrypt(opens: KeyInUse, { items, hash, toKey, toHash }: Reencrypt): Slices<Answer<'decryptWithKey'>> {
+function* reencrypt(
+  opens: KeyInUse,
+  { items, hash, toKey, toHash, anyVersion }: Reencrypt,
+): Slices<Answer<'decryptWithKey'>> {
   const { ctx, work } = opens;
   const target = lookUpManagedKey(ctx.tx, toKey);
   const asked = toKey.toLowerCase();
@@ -66,7 +70,7 @@ function* reencrypt(opens: KeyInUse, { items, hash, toKey, toHash }: Reencrypt):
   const seals = new KeyInUse(ctx, { key: toKey }, 'encrypt', work);
   const objects = [keyRef(seals.key)];
   return yield* each(ctx, items, (item) => {
-    const { plaintext, version } = open(opens, item, hash);
+    const { plaintext, version } = anyVersion ? openByAny(opens, item, hash) : open(opens, item, hash);
     try {
       const { associatedData: _, keyVersion: __, context: ___, toAssociatedData, ...rest } = item;
       const bound = toAssociatedData === undefined ? rest : { ...rest, associatedData: toAssociatedData };
@@ -206,6 +210,20 @@ function open(use: KeyInUse, item: KeyItem, hash: OaepHash | undefined): Opened 
   if (!plaintext) throw refusal(`${authenticators[cipher]}: message authentication failed`);
   use.count(version);
   return { plaintext, version, warning };
+}
+
+/** Opens what RSA-OAEP made with one of the newest versions: it does not say which. */
+function openByAny(use: KeyInUse, { ciphertext = '' }: KeyItem, hash: OaepHash | undefined): Opened {
+  if (!isRsa(use.type)) throw refusal('anyVersion: the messages of this key say their version');
+  const sealed = bytesOf(ciphertext);
+  for (const stored of use.newestReadable()) {
+    const how = { type: use.type, key: use.opened(stored), hash: hash ?? 'sha2-256', sealed } as const;
+    const plaintext = use.work.run('oaepDecrypt', how);
+    if (!plaintext) continue;
+    use.count(stored.version);
+    return { plaintext, version: stored.version, warning: use.warning(stored) };
+  }
+  throw refusal('failed to RSA decrypt the ciphertext: decryption error');
 }
 
 function noAssociated(type: KeyType): string {

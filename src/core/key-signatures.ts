@@ -23,9 +23,6 @@ import type { NamedKey } from './managed-keys.ts';
 
 type Scheme = Omit<Body<'signWithKey'>, 'input' | 'items' | 'keyVersion'>;
 
-/** Versions that something is compared with that does not say which one made it. */
-const mostCompared = 5;
-
 export function* signWithKey(
   ctx: Context,
   { key: ref, input, items, keyVersion = 0, ...scheme }: NamedKey & Body<'signWithKey'>,
@@ -81,16 +78,12 @@ interface Compared {
 /** Compares with the newest versions that may still be used. Throws `invalid` if none may. */
 function verifyByAny(use: KeyInUse, item: KeyItem, { text, ...how }: Compared & { readonly text: string }) {
   const bytes = exactBytes(text, how.isMac ? 'mac' : 'signature');
-  const { latestVersion, minDecryptVersion } = use.key;
-  const oldest = Math.max(1, minDecryptVersion, latestVersion - mostCompared + 1);
   let newest: KeyVersion | undefined;
-  for (let version = latestVersion; version >= oldest; version--) {
-    const made = use.ifReadable(version);
-    if (!made) continue;
+  for (const made of use.newestReadable()) {
     newest ??= made;
     if (!fits(use, made, item, { bytes, ...how })) continue;
-    use.count(version);
-    return { valid: true, ...use.warning(made), keyVersion: version };
+    use.count(made.version);
+    return { valid: true, ...use.warning(made), keyVersion: made.version };
   }
   if (!newest) throw refusal('no version of the key may verify anything');
   use.count(newest.version);

@@ -42,7 +42,7 @@ export const signingHashes = ['sha2-224', 'sha2-256', 'sha2-384', 'sha2-512'] as
 /** Hashes of messages without a key. */
 export const plainHashes = [...signingHashes, 'sha3-224', 'sha3-256', 'sha3-384', 'sha3-512'] as const;
 
-/** What keys are wrapped to for import. */
+/** Types of the keys to which others are wrapped for import. */
 export const wrappingKeyTypes = ['rsa-4096', 'rsa-3072', 'rsa-2048'] as const satisfies readonly KeyType[];
 
 export type WrappingKeyType = (typeof wrappingKeyTypes)[number];

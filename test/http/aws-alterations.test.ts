@@ -1,4 +1,4 @@
-// Of 2,000 altered signatures and headers of requests to AWS KMS none passes, and no altered ciphertext or encryption
+// None of 2,000 altered signatures and headers of requests to AWS KMS passes, and no altered ciphertext or encryption
 // context opens. What is altered is chosen by a seed, so that a failure comes again.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -125,7 +125,7 @@ test('no altered ciphertext opens, whichever byte it is', async () => {
     const got = await call(a, key, 'Decrypt', { CiphertextBlob: base64(cut), EncryptionContext });
     assert.equal(got.__type, 'InvalidCiphertextException');
   }
-  // Who keeps it does not see which key it is of.
+  // The blob does not show which key it is of.
   assert.equal(blob.includes(Buffer.from(made.KeyId.replaceAll('-', ''), 'hex')), false);
   assert.equal((await done(a, key, 'Decrypt', { CiphertextBlob, EncryptionContext })).Plaintext, base64('hello'));
 });

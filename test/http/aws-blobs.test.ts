@@ -12,11 +12,11 @@ interface Vectors {
   readonly contexts: readonly { context: object; associated: string }[];
 }
 
-const vectors: Vectors = JSON.parse(
-  readFileSync(new URL('../vectors/aws-kms-blobs.json', import.meta.url), 'utf8'),
-);
+const vectors: Vectors = JSON.parse(readFileSync(new URL('../vectors/aws-kms-blobs.json', import.meta.url), 'utf8'));
 
-const held = Object.entries(vectors.tenantKeys).map(([epoch, hex]) => [Number(epoch), Uint8Array.fromHex(hex)] as const);
+const held = Object.entries(vectors.tenantKeys).map(
+  ([epoch, hex]) => [Number(epoch), Uint8Array.fromHex(hex)] as const,
+);
 
 test('a blob says its key and version to the tenant alone, of whatever epoch it is', () => {
   const all = tenantKeys(new Map(held));

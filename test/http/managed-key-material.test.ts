@@ -97,6 +97,26 @@ async function imported(a: Appliance, name: string, bytes: Buffer, more: object 
   return a.call('POST', `/managed-keys/${name}/import`, { wrapped, ...more });
 }
 
+test('an RSA ciphertext of other software opens with whichever of the newest versions it is for', async () => {
+  const a = await testAppliance();
+  const { name, versions } = await make(a, { type: 'rsa-2048', uses: ['encrypt', 'decrypt'] });
+  await ok(a.call('POST', `/managed-keys/${name}/rotate`));
+  const { key } = await ok(a.call('GET', `/managed-keys/${name}`));
+  const publicKeys = [versions[0].publicKey, key.versions[0].publicKey];
+  const items = publicKeys.map((publicKey, n) => ({
+    ciphertext: publicEncrypt({ key: publicKey, oaepHash: 'sha256' }, Buffer.from(`${n}`)).toString('base64'),
+  }));
+  const path = `/managed-keys/${name}/decrypt`;
+  const opened = await ok(a.call('POST', path, { items: [...items, { ciphertext: 'aGk=' }], anyVersion: true }));
+  assert.deepEqual(
+    opened.items.map(({ plaintext, error }: AnyJson) => plaintext ?? error),
+    [base64('0'), base64('1'), 'failed to RSA decrypt the ciphertext: decryption error'],
+  );
+  const { name: other } = await make(a);
+  const refusal = await ok(a.call('POST', `/managed-keys/${other}/decrypt`, { items, anyVersion: true }));
+  assert.match(refusal.items[0].error, /say their version/);
+});
+
 test('an imported key is erased to its last byte, and opens again what it made once it is back', async () => {
   const a = await testAppliance();
   const bytes = Buffer.alloc(32, 7);

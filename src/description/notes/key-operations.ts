@@ -34,6 +34,7 @@ export const keyOperationNotes: Readonly<
   decryptWithKey: {
     description: [
       `Decrypts messages of this key. ${bound}`,
+      'RSA ciphertexts that other software made do not say their version: send them in base64, with `anyVersion`.',
       'With `toKey` each message is encrypted again under that key, bound to `toAssociatedData`, and answered in place of the plaintext, which nobody sees. That takes the flag `encrypt` for that key too.',
       each,
     ],

@@ -7,7 +7,6 @@ import type { Tables } from '../../store/port.ts';
 import type { ManagedKey } from '../../store/tables/managed-keys.ts';
 import { type AwsRefusal, failure } from './errors.ts';
 import { aliasArn, keyArn, keyRefOf, type Place } from './names.ts';
-import type { Work } from './operation.ts';
 
 /** A key that is there. */
 interface KnownKey extends Pick<ManagedKey, 'id' | 'name' | 'type' | 'uses' | 'origin' | 'derived' | 'createdAt'> {
@@ -74,7 +73,7 @@ export function foundKey(
 }
 
 /** A key of the operation, which it cannot do without. */
-export function keyOf({ keys }: Pick<Work, 'keys'>, at = 0): FoundKey {
+export function keyOf({ keys }: { readonly keys: readonly FoundKey[] }, at = 0): FoundKey {
   const key = keys[at];
   if (!key) throw failure('ValidationException', 'KeyId is missing');
   return key;

@@ -18,7 +18,7 @@ const tokenLife = 24 * 60 * 60 * 1000;
 const macLength = 32;
 const tokenLabel = utf8('kms/aws-import-token/1\0');
 
-/** What an import token says. */
+/** Content of an import token. */
 interface Token {
   readonly keyId: string;
   readonly algorithm: string;

@@ -11,7 +11,7 @@ import { keyArn, type Place, uuidOf } from './names.ts';
 const usages = ['ENCRYPT_DECRYPT', 'SIGN_VERIFY', 'GENERATE_VERIFY_MAC', 'KEY_AGREEMENT'] as const;
 type Usage = (typeof usages)[number];
 
-export const usesOf: Readonly<Record<Usage, readonly KeyUse[]>> = {
+const usesOf: Readonly<Record<Usage, readonly KeyUse[]>> = {
   ENCRYPT_DECRYPT: ['encrypt', 'decrypt'],
   SIGN_VERIFY: ['sign', 'verify'],
   GENERATE_VERIFY_MAC: ['mac', 'verify'],
@@ -36,7 +36,7 @@ export function specOf(key: JsonObject): string | undefined {
 }
 
 /** The usage that uses stand for; undefined if they stand for none. */
-export function usageOf(uses: readonly string[]): Usage | undefined {
+function usageOf(uses: readonly string[]): Usage | undefined {
   return usages.find((usage) => uses.includes(usesOf[usage][0] ?? ''));
 }
 

@@ -48,7 +48,7 @@ interface KmsWork extends KmsRequest {
 }
 
 /** The answer to a request: an object, or undefined for an empty one; or why it is refused. */
-export type KmsAnswer = { readonly answer: object | undefined } | { readonly failure: Failure };
+type KmsAnswer = { readonly answer: object | undefined } | { readonly failure: Failure };
 
 /** A native call, as the endpoint's way takes it. */
 interface NativeCall {

@@ -9,7 +9,7 @@ import { textOf } from './fields.ts';
 import { algorithmsOf, type FoundKey, factsOf, isRsa, keyOf, need, useRefusal } from './found-keys.ts';
 import type { AwsOperation, Call, Work } from './operation.ts';
 
-/** What a message is bound to, in the native field of that name. */
+/** The bytes that bind a message, in the native field of that name. */
 export function boundBy(given: JsonObject, name = 'EncryptionContext', field = 'associatedData'): object {
   const bytes = contextBytes(given[name]);
   return bytes.length === 0 ? {} : { [field]: toBase64(bytes) };
@@ -95,6 +95,7 @@ interface Opening {
   readonly key: FoundKey;
   readonly algorithm: string;
   readonly item: object;
+  /** The native fields for RSA. */
   readonly hash: object;
 }
 
@@ -126,14 +127,14 @@ async function openingOf(
   }
   if (scheme.hash !== undefined) {
     if (!named) throw failure('ValidationException', 'KeyId is required for asymmetric decryption.');
-    return { key: named, algorithm, item: { ciphertext: `vault:v1:${blob}` }, hash };
+    return { key: named, algorithm, item: { ciphertext: blob }, hash: { ...hash, anyVersion: true } };
   }
   const { ids, ciphertext } = readBlob(work.tenantKeys, blob);
   const key = await work.find(ids);
   if (named?.known && named.known.id !== key?.known?.id) {
     throw failure('IncorrectKeyException', 'The key ID in the request does not identify the key of the ciphertext.');
   }
-  // What a named key that is not there is answered with, it is answered with here too.
+  // A named key that is not there is answered as everywhere.
   if (named && !named.known) return { key: named, algorithm, item: { ciphertext }, hash };
   if (!key) {
     throw failure('AccessDeniedException', 'The ciphertext refers to a key that does not exist, or is not accessible.');
@@ -141,7 +142,6 @@ async function openingOf(
   return { key, algorithm, item: { ciphertext, ...bound }, hash };
 }
 
-/** The same for each version of an RSA key, the newest first: a bare ciphertext does not say which one it is for. */
 const decrypt: AwsOperation = {
   keys: ['?*KeyId'],
   about: 'decryptWithKey',

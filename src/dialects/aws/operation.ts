@@ -20,7 +20,7 @@ export interface Call {
 }
 
 /** An answer for which no endpoint is needed. */
-export interface Told {
+interface Told {
   readonly told: object;
 }
 

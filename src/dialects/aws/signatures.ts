@@ -59,7 +59,7 @@ function needLength(given: JsonObject, length: number | undefined, algorithm: st
   throw failure('ValidationException', `Digest is invalid length for algorithm ${algorithm}.`);
 }
 
-/** What something made says of its version, which is not told to these clients. */
+/** A signature or MAC without its version, which these clients are not told. */
 function bare(prefixed: unknown): string {
   return String(prefixed).replace(/^vault:v\d+:/, '');
 }
