@@ -95,6 +95,15 @@ test('flags decide: an alias of the name that a flag has gives nothing, and keys
   await refused(a, key, 'InvalidKeyUsageException', 'Sign', sign);
 });
 
+test('a key is named by its id, so that flags can name it', async () => {
+  const { a, key } = await around();
+  const { KeyMetadata: made } = await done(a, key, 'CreateKey');
+  const some = await accessKey(a, `key.${made.KeyId}.encrypt`);
+  assert.equal((await done(a, some.key, 'Encrypt', { KeyId: made.KeyId, Plaintext: 'aGk=' })).KeyId, made.Arn);
+  await refused(a, some.key, 'AccessDeniedException', 'DescribeKey', { KeyId: made.KeyId });
+  assert.equal((await a.call('GET', `/managed-keys/${made.KeyId}`)).body.key.displayName, made.KeyId);
+});
+
 test('keys are named by id, ARN, alias and alias ARN, of this account and region alone', async () => {
   const { a, key } = await around();
   const { KeyMetadata: made } = await done(a, key, 'CreateKey');

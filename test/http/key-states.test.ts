@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
-import { uuidOf } from '../../src/dialects/aws/names.ts';
+import { awsIdOf } from '../../src/dialects/aws/names.ts';
 import { type KeyState, keyStates, useProblem } from '../../src/model/key-states.ts';
 import type { KeyType, KeyUse } from '../../src/model/key-types.ts';
 import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
@@ -151,8 +151,8 @@ async function put(a: Appliance, states: { readonly key: KeyState; readonly vers
   });
 }
 
-async function awsRef(a: Appliance, access: AccessKey, { id }: AnyJson, use: KeyUse): Promise<AwsRef> {
-  const keyId = uuidOf(id);
+async function awsRef(a: Appliance, access: AccessKey, key: AnyJson, use: KeyUse): Promise<AwsRef> {
+  const keyId = awsIdOf({ id: key.id, name: key.name });
   if (use !== 'decrypt') return { keyId, blob: '' };
   return { keyId, blob: (await call(a, access, 'Encrypt', { KeyId: keyId, Plaintext: 'aGk=' })).CiphertextBlob };
 }

@@ -42,6 +42,7 @@ const operations: ReadonlyMap<string, readonly [past: string, base: string]> = n
     export: ['exported', 'export'],
     rotate: ['rotated', 'rotate'],
     config: ['changed the settings of', 'change the settings of'],
+    'erase-material': ['erased the bytes of', 'erase the bytes of'],
     restore: ['restored', 'restore'],
     recover: ['recovered with', 'recover with'],
   }),

@@ -4,7 +4,7 @@ import { failure } from './errors.ts';
 import { objectOf, pageOf, secondsOf, textOf } from './fields.ts';
 import { keyOf } from './found-keys.ts';
 import { listCall, listing } from './key-life.ts';
-import { aliasArn, isUuid, type Place, uuidOf } from './names.ts';
+import { aliasArn, awsIdOf, isUuid, type Place } from './names.ts';
 import type { AwsOperation } from './operation.ts';
 
 /** The name without `alias/`. Throws `ValidationException`, `NotAuthorizedException`. */
@@ -71,7 +71,7 @@ function entriesOf(key: JsonObject, place: Place): readonly object[] {
   return namesOf(key).map((name) => ({
     AliasName: `alias/${name}`,
     AliasArn: aliasArn(place, name),
-    TargetKeyId: uuidOf(String(key.id)),
+    TargetKeyId: awsIdOf({ id: String(key.id), name: String(key.name) }),
     CreationDate: secondsOf(key.createdAt),
     LastUpdatedDate: secondsOf(key.updatedAt),
   }));

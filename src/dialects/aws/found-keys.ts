@@ -6,7 +6,7 @@ import { type KeyType, type KeyUse, keyTypeFacts } from '../../model/key-types.t
 import type { Tables } from '../../store/port.ts';
 import type { ManagedKey } from '../../store/tables/managed-keys.ts';
 import { type AwsRefusal, failure } from './errors.ts';
-import { aliasArn, keyArn, keyRefOf, type Place } from './names.ts';
+import { aliasArn, awsIdOf, keyArn, keyRefOf, type Place } from './names.ts';
 
 /** A key that is there. */
 interface KnownKey extends Pick<ManagedKey, 'id' | 'name' | 'type' | 'uses' | 'origin' | 'derived' | 'createdAt'> {
@@ -44,7 +44,12 @@ export function keyNamed(tables: KeyTables, text: string, { place, takesAlias, n
   }
   if ('ids' in ref) {
     const [first = ''] = ref.ids;
-    return keyWithId(tables, ref.ids, place, now) ?? { ref: first, arn: keyArn(place, first), known: undefined };
+    const { managedKeys } = tables;
+    const found =
+      foundKey(tables, managedKeys.byName(ref.uuid), place, now) ??
+      keyWithId(tables, ref.ids, place, now) ??
+      foundKey(tables, managedKeys.deletedByName(ref.uuid), place, now);
+    return found ?? { ref: first, arn: keyArn(place, ref.uuid), known: undefined };
   }
   const found = foundKey(tables, lookUpManagedKey(tables, ref.alias), place, now);
   return found ?? { ref: ref.alias, arn: aliasArn(place, ref.alias), known: undefined };
@@ -69,7 +74,7 @@ export function foundKey(
   const newest = keyVersions.get(key.id, key.latestVersion);
   const isPendingImport = key.origin === 'imported' && (newest === undefined || newest.state === 'destroyed');
   const known = { ...key, state: stateAt(key.state, key, now), isPendingImport };
-  return { ref: key.id, arn: keyArn(place, key.id), known };
+  return { ref: key.id, arn: keyArn(place, awsIdOf(key)), known };
 }
 
 /** A key of the operation, which it cannot do without. */

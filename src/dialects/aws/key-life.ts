@@ -5,7 +5,7 @@ import { failure } from './errors.ts';
 import { numberOf, objectOf, secondsOf, textOf } from './fields.ts';
 import { factsOf, keyOf, need, stateRefusal } from './found-keys.ts';
 import { kindOf, metadataOf, newKeyType, primaryOf, specOf } from './key-metadata.ts';
-import { keyArn, uuidOf } from './names.ts';
+import { awsIdOf, keyArn, type Place } from './names.ts';
 import type { AwsOperation, Call } from './operation.ts';
 import { needDefaultPolicy } from './policies.ts';
 import { tagsOf } from './tags.ts';
@@ -89,6 +89,11 @@ export function listCall(given: JsonObject, most: number, write: (items: readonl
 /** The type of refusals of lists: all else that a client says was checked before. */
 export const listing = { about: 'listManagedKeys', otherwise: 'InvalidMarkerException' } as const;
 
+function entryOf({ id, name }: JsonObject, place: Place): object {
+  const awsId = awsIdOf({ id: String(id), name: String(name) });
+  return { KeyId: awsId, KeyArn: keyArn(place, awsId) };
+}
+
 const listKeys: AwsOperation = {
   ...listing,
   plan(given, { place }) {
@@ -97,7 +102,7 @@ const listKeys: AwsOperation = {
       throw failure('UnsupportedOperationException', 'ResourceOwners: the keys here are those of the account.');
     }
     return listCall(given, 1000, (items) => ({
-      Keys: items.map(({ id }) => ({ KeyId: uuidOf(String(id)), KeyArn: keyArn(place, String(id)) })),
+      Keys: items.map((item) => entryOf(item, place)),
     }));
   },
 };

@@ -6,7 +6,7 @@ import { type KeyType, type KeyUse, keyTypeFacts, keyTypes } from '../../model/k
 import { failure } from './errors.ts';
 import { objectOf, secondsOf, textOf } from './fields.ts';
 import { algorithmsOf } from './found-keys.ts';
-import { keyArn, type Place, uuidOf } from './names.ts';
+import { awsIdOf, keyArn, type Place } from './names.ts';
 
 const usages = ['ENCRYPT_DECRYPT', 'SIGN_VERIFY', 'GENERATE_VERIFY_MAC', 'KEY_AGREEMENT'] as const;
 type Usage = (typeof usages)[number];
@@ -69,6 +69,7 @@ const states: Readonly<Record<string, string>> = {
 export function metadataOf(key: JsonObject, place: Place): object {
   const { state, createdAt, origin, restorableUntil } = key;
   const id = String(key.id);
+  const awsId = awsIdOf({ id, name: String(key.name) });
   const kind = kindOf(key);
   const isPendingImport = origin === 'imported' && primaryOf(key) === undefined;
   const known = states[String(state)] ?? 'Unavailable';
@@ -76,8 +77,8 @@ export function metadataOf(key: JsonObject, place: Place): object {
   const isPendingDeletion = keyState === 'PendingDeletion' && restorableUntil !== undefined;
   return {
     AWSAccountId: place.account,
-    KeyId: uuidOf(id),
-    Arn: keyArn(place, id),
+    KeyId: awsId,
+    Arn: keyArn(place, awsId),
     CreationDate: secondsOf(createdAt),
     Enabled: keyState === 'Enabled',
     Description: textOf(objectOf(key.props), 'description') ?? '',

@@ -1,5 +1,5 @@
-// Names of keys as clients of AWS KMS have them. A key's id there is a UUID with the bytes of its id here; an alias is
-// any other name of it.
+// Names of keys as clients of AWS KMS have them. A key's id there is its name here if that is a UUID, as of all keys that
+// those clients made; or else a UUID with the bytes of its id here. Its other names are aliases there.
 
 import { toHex, utf8 } from '../../crypto/bytes.ts';
 import { sha256 } from '../../crypto/hash.ts';
@@ -11,8 +11,18 @@ export function isUuid(text: string): boolean {
   return uuid.test(text);
 }
 
-/** The UUID of a managed key; keys made as transit rings have ids of another prefix. */
-export function uuidOf(id: string): string {
+interface NamedKey {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** The id of a managed key there. */
+export function awsIdOf({ id, name }: NamedKey): string {
+  return isUuid(name) ? name : uuidOf(id);
+}
+
+/** The UUID of an id; keys made as transit rings have ids of another prefix. */
+function uuidOf(id: string): string {
   const bytes = keyIdBytes(id) ?? new Uint8Array(16);
   return toHex(bytes).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 }
@@ -42,8 +52,9 @@ export interface Place {
   readonly region: string;
 }
 
-export function keyArn({ account, region }: Place, id: string): string {
-  return `arn:aws:kms:${region}:${account}:key/${uuidOf(id)}`;
+/** @param awsId from `awsIdOf`. */
+export function keyArn({ account, region }: Place, awsId: string): string {
+  return `arn:aws:kms:${region}:${account}:key/${awsId}`;
 }
 
 export function aliasArn({ account, region }: Place, name: string): string {
@@ -52,7 +63,8 @@ export function aliasArn({ account, region }: Place, name: string): string {
 
 /** A key as a request names it. */
 type KeyRef =
-  | { readonly ids: readonly string[] }
+  /** The name that it may have, and the ids. */
+  | { readonly uuid: string; readonly ids: readonly string[] }
   | { readonly alias: string }
   /** The type of the error, and its message. */
   | { readonly error: string; readonly message: string };
@@ -70,6 +82,6 @@ export function keyRefOf(text: string, { account, region }: Place, takesAlias: b
     return keyRefOf(resource.startsWith('key/') ? resource.slice(4) : resource, { account, region }, takesAlias);
   }
   if (text.startsWith('alias/')) return takesAlias ? { alias: text.slice(6) } : unknown;
-  if (uuid.test(text)) return { ids: idsOf(text.toLowerCase()) };
+  if (uuid.test(text)) return { uuid: text.toLowerCase(), ids: idsOf(text.toLowerCase()) };
   return unknown;
 }
