@@ -12,6 +12,7 @@ import { type ApiRequest, headerOf } from '../../http/request.ts';
 import type { TenantHandle } from '../../http/tenant-directory.ts';
 import type { KnownProof } from '../../store/tables/proofs.ts';
 import { type Failure, failed, unknownCaller } from './errors.ts';
+import { lookAt } from './found-keys.ts';
 import { type Authorization, isSigned, readAuthorization, type Scope, signingKey, whyUnsigned } from './sigv4.ts';
 
 export interface AwsCaller {
@@ -64,7 +65,7 @@ export class AwsCallers {
     const found = await this.#find(open, request, read);
     const origin = { tenant: found?.handle.tenant.id ?? 'aws', address: request.remoteAddress ?? 'local' };
     // The same request, sent again with another date, is one try.
-    const tried = `${read.accessKeyId} ${hashSecret(Buffer.from(body).toString('latin1'))}`;
+    const tried = `${read.accessKeyId} ${Buffer.from(body).toString('latin1')}`;
     const { outcome, isRepeated } = await open.people.workloads.attempt(origin, tried, async () => ({
       proven: found && this.#isSignedBy(found, request, read, body) ? found : undefined,
     }));
@@ -100,7 +101,7 @@ export class AwsCallers {
 
   async #findIn(handle: TenantHandle, read: Authorization, token: string | undefined): Promise<Found | undefined> {
     const { store, tenant } = handle;
-    return store.transaction(({ proofs, workloadSessions }) => {
+    return lookAt(store, ({ proofs, workloadSessions }) => {
       if (token === undefined) return accessKeyOf(handle, proofs.bySubject('aws', read.accessKeyId), read);
       const tokenHash = hashSecret(token);
       const session = workloadSessions.byTokenHash(tokenHash);

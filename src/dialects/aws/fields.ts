@@ -1,6 +1,7 @@
 // Checks of a request's fields by the rules of field-table.ts. Unknown fields are ignored, as AWS does.
 import { fromBase64 } from '../../crypto/bytes.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import { epochTimeOf } from '../../model/timestamp.ts';
 import { failure } from './errors.ts';
 
 /** Throws `SerializationException` for a wrong type, `ValidationException` for a value out of bounds or missing. */
@@ -102,7 +103,7 @@ export function objectOf(value: unknown): JsonObject {
 
 /** Seconds, as all times in answers, of epoch milliseconds or RFC 3339. */
 export function secondsOf(time: unknown): number {
-  return (typeof time === 'number' ? time : Date.parse(String(time))) / 1000;
+  return (typeof time === 'number' ? time : epochTimeOf(String(time))) / 1000;
 }
 
 /** One page of a list that is here as a whole. Throws `InvalidMarkerException`. */

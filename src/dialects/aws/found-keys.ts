@@ -1,9 +1,10 @@
 // Keys as operations of AWS KMS find them: by a request's words, with the facts that decide what may be done with them
 // and by which type a refusal is told. Whether the caller may know of a key is decided by the endpoint that is called.
 import { lookUpManagedKey } from '../../core/managed-key-names.ts';
+import { KmsError } from '../../errors.ts';
 import { type KeyState, stateAt } from '../../model/key-states.ts';
 import { type KeyType, type KeyUse, keyTypeFacts } from '../../model/key-types.ts';
-import type { Tables } from '../../store/port.ts';
+import type { Store, Tables } from '../../store/port.ts';
 import type { ManagedKey } from '../../store/tables/managed-keys.ts';
 import { type AwsRefusal, failure } from './errors.ts';
 import { aliasArn, awsIdOf, keyArn, keyRefOf, type Place } from './names.ts';
@@ -34,6 +35,16 @@ interface Asked {
   readonly place: Place;
   readonly takesAlias: boolean;
   readonly now: number;
+}
+
+/** Looks at cached data if it can tell at once; what counts is decided in a transaction later. */
+export async function lookAt<R>(store: Store, look: (tables: Tables) => R): Promise<R> {
+  try {
+    return store.read(look);
+  } catch (error) {
+    if (error instanceof KmsError && error.code === 'unavailable') return store.transaction(look);
+    throw error;
+  }
 }
 
 /** The key that a field names. */

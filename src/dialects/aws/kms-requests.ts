@@ -28,7 +28,7 @@ import {
 } from './errors.ts';
 import { fieldsOf } from './field-table.ts';
 import { checkFields, textOf } from './fields.ts';
-import { type FoundKey, foundKey, keyNamed, keyWithId, useRefusal } from './found-keys.ts';
+import { type FoundKey, foundKey, keyNamed, keyWithId, lookAt, useRefusal } from './found-keys.ts';
 import { accountOf, type Place } from './names.ts';
 import type { AwsOperation, Call, Work } from './operation.ts';
 import { isOperation, operations } from './operations.ts';
@@ -104,7 +104,7 @@ export class KmsRequests {
       if (text === undefined && optional === '') throw failure('ValidationException', `${field} is missing`);
       if (text === undefined) continue;
       const how = { place, takesAlias: alias !== '', now };
-      found.push(await store.transaction((tables) => keyNamed(tables, text, how)));
+      found.push(await lookAt(store, (tables) => keyNamed(tables, text, how)));
     }
     return {
       place,
@@ -113,9 +113,9 @@ export class KmsRequests {
       now: () => world.now(),
       random: (length) => world.random(length),
       newName: () => uuidFrom(world.random(16)),
-      find: (ids) => store.transaction((tables) => keyWithId(tables, ids, place, world.now())),
+      find: (ids) => lookAt(store, (tables) => keyWithId(tables, ids, place, world.now())),
       findNamed: (name) =>
-        store.transaction((tables) => foundKey(tables, lookUpManagedKey(tables, name), place, world.now())),
+        lookAt(store, (tables) => foundKey(tables, lookUpManagedKey(tables, name), place, world.now())),
     };
   }
 
@@ -155,7 +155,7 @@ export class KmsRequests {
     if (outcome.status !== 400 || id === undefined) return failureOf(outcome, operation.otherwise);
     const use = call.id === 'decryptWithKey' ? 'decrypt' : operation.use;
     const now = this.#appliance.world.now();
-    const found = await store.transaction((tables) => keyWithId(tables, [id], place, now));
+    const found = await lookAt(store, (tables) => keyWithId(tables, [id], place, now));
     // A key that waits for its bytes is in its right state for all but uses.
     const isInState = use === undefined && found?.known?.state === 'active';
     const refusal = found && !isInState ? useRefusal(found, use) : undefined;

@@ -1,5 +1,5 @@
-// Names of keys as clients of AWS KMS have them. A key's id there is its name here if that is a UUID, as of all keys that
-// those clients made; or else a UUID with the bytes of its id here. Its other names are aliases there.
+// Names of keys as clients of AWS KMS have them. A key's id there is its name here if that is a UUID, as of all keys
+// that those clients made; or else a UUID with the bytes of its id here. Its other names are aliases there.
 
 import { toHex, utf8 } from '../../crypto/bytes.ts';
 import { sha256 } from '../../crypto/hash.ts';

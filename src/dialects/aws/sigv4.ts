@@ -2,6 +2,7 @@
 // with `x-amz-` must be signed, since one of them names the operation; the body always counts.
 import { equalBytes, toHex, utf8 } from '../../crypto/bytes.ts';
 import { hmacSha256, sha256 } from '../../crypto/fast-hash.ts';
+import { parseTimestamp } from '../../model/timestamp.ts';
 
 const algorithm = 'AWS4-HMAC-SHA256';
 /** Tolerated clock difference in milliseconds. */
@@ -128,8 +129,7 @@ function oneOf(headers: SignedRequest['headers'], name: string): string | undefi
 function timeOf(text: string): number | undefined {
   const [, year, month, day, hour, minute, second] = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(text) ?? [];
   if (year === undefined) return undefined;
-  const time = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
-  return Number.isNaN(time) ? undefined : time;
+  return parseTimestamp(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
 }
 
 /** In the form of `X-Amz-Date`. */
