@@ -4,7 +4,8 @@ import { isJsonObject } from '../model/json.ts';
 import { mostItems, pairTypes, signingHashes } from '../model/key-types.ts';
 import { endpoint } from './endpoint.ts';
 import { sample } from './example-values.ts';
-import { ofKey, warning } from './managed-keys.ts';
+import { warning } from './managed-key-fields.ts';
+import { ofKey } from './managed-keys.ts';
 import { base64, count, kindOf, requiredText, text, thingList, wordPattern } from './values.ts';
 
 const tag = 'Key operations';

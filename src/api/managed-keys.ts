@@ -1,37 +1,48 @@
 // Managed keys, which the appliance holds, on the wire: the endpoints of their life. Those that work with them are in
 // key-operations.ts. Software that speaks another system's interface has a listener of its own.
 import { z } from 'zod';
-import { keyStates } from '../model/key-states.ts';
-import { type KeyUse, keyTypes, keyUses, wrappingKeyTypes } from '../model/key-types.ts';
-import { aliasPattern } from '../model/names.ts';
-import { lastTime } from '../model/timestamp.ts';
+import { wrappingKeyTypes } from '../model/key-types.ts';
 import { endpoint, missing } from './endpoint.ts';
 import { sample } from './example-values.ts';
+import {
+  activateAt,
+  alias,
+  aliases,
+  deactivateAt,
+  deletionAllowed,
+  derived,
+  exportable,
+  keyState,
+  minDecryptVersion,
+  minEncryptVersion,
+  origin,
+  patch,
+  props,
+  rotateAfter,
+  tags,
+  type,
+  used,
+  uses,
+  wantedUses,
+  warning,
+} from './managed-key-fields.ts';
 import { pageOf } from './page.ts';
-import { newRingName, restoringRing, ringAge, ringListQuery, whenDeleted } from './ring-life.ts';
+import { newRingName, restoringRing, ringListQuery, whenDeleted } from './ring-life.ts';
 import {
   base64,
   callerId,
   count,
   epochTime,
-  freeForm,
   managedKeyId,
   pathText,
   requiredText,
   ringNamePattern,
   text,
-  textList,
-  thingList,
   timestamp,
   trueParam,
 } from './values.ts';
 
 const tag = 'Managed keys';
-
-export const warning = z
-  .string()
-  .exactOptional()
-  .meta({ description: 'why the result should not be trusted blindly', examples: ['the key is compromised'] });
 
 /** Common declaration of an endpoint that needs the flag for the key named in its path: by name, id or alias. */
 export function ofKey<const Action extends `key.${string}`>(action: Action) {
@@ -42,62 +53,6 @@ export function ofKey<const Action extends `key.${string}`>(action: Action) {
     errors: missing('no such managed key'),
   } as const;
 }
-
-const type = z.enum(keyTypes).meta({ description: 'what the key is' });
-const uses = z
-  .array(z.enum(keyUses))
-  .meta({ description: 'what it may be used for', examples: [['encrypt', 'decrypt']] });
-const isUse = (item: unknown): boolean => keyUses.some((use) => use === item);
-const wantedUses = thingList<KeyUse>(keyUses.length, (item) =>
-  isUse(item) ? undefined : `expected one of ${keyUses.join(', ')}`,
-).meta({
-  type: 'array',
-  maxItems: keyUses.length,
-  items: { type: 'string', enum: [...keyUses] },
-  description: 'what it may be used for',
-  examples: [['encrypt', 'decrypt']],
-});
-export const keyState = z.enum(keyStates).meta({ description: 'its state, in the words of NIST SP 800-57' });
-const origin = z
-  .enum(['generated', 'imported'])
-  .meta({ description: 'whether the appliance made the key, or somebody brought it' });
-const derived = z
-  .boolean()
-  .meta({ description: 'each message has a key of its own, derived by its `context`', examples: [false] });
-const minDecryptVersion = z
-  .int()
-  .min(0)
-  .meta({ description: 'messages and signatures of older versions are refused', examples: [1] });
-const minEncryptVersion = z
-  .int()
-  .min(0)
-  .meta({ description: 'the oldest version that may protect anything new; 0: any that decrypts', examples: [0] });
-const deletionAllowed = z.boolean().meta({ description: 'whether the key may be deleted', examples: [false] });
-const exportable = z
-  .boolean()
-  .meta({ description: 'whether the key may leave the appliance; once `false`, it stays so', examples: [false] });
-const rotateAfter = ringAge('how old a version gets, in whole seconds: the next use past that age makes a new one');
-export const tags = freeForm.meta({ description: 'texts by name, at most 50', examples: [{ team: 'payments' }] });
-const props = freeForm.meta({ description: 'kept with the key', examples: [{ ticket: 'OPS-7' }] });
-const patch = freeForm.meta({ description: 'values by name', examples: [{ team: 'payments' }] });
-const date = (what: string) =>
-  epochTime
-    .min(0)
-    .max(lastTime)
-    .nullable()
-    .meta({ description: `${what}; \`null\`: never` });
-const activateAt = date('when it becomes active, in epoch milliseconds; only of a key that was never active');
-const deactivateAt = date('from when on it protects nothing new, in epoch milliseconds');
-const alias = requiredText.meta({
-  pattern: aliasPattern,
-  description: 'another name of the key, which may contain `/`; unique but for case',
-  examples: ['app/db'],
-});
-const aliases = textList(50, aliasPattern).meta({ description: 'other names of the key', examples: [['app/db']] });
-const used = z
-  .boolean()
-  .exactOptional()
-  .meta({ description: '`true`: even if it was used in the last 24 hours', examples: [true] });
 
 export const managedKeyVersion = z
   .object({

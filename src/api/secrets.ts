@@ -4,7 +4,8 @@ import { z } from 'zod';
 import { mostSecretVersions } from '../model/key-types.ts';
 import { endpoint, missing } from './endpoint.ts';
 import { sample } from './example-values.ts';
-import { keyState, managedKeyVersion, tags, warning } from './managed-keys.ts';
+import { keyState, tags, warning } from './managed-key-fields.ts';
+import { managedKeyVersion } from './managed-keys.ts';
 import { count, freeForm, managedKeyId, pathText, ringNamePattern, thingList, timestamp } from './values.ts';
 
 const tag = 'Secrets';

@@ -1,0 +1,74 @@
+// The fields of managed keys on the wire, which the endpoints in managed-keys.ts share.
+import { z } from 'zod';
+import { keyStates } from '../model/key-states.ts';
+import { type KeyUse, keyTypes, keyUses } from '../model/key-types.ts';
+import { aliasPattern } from '../model/names.ts';
+import { lastTime } from '../model/timestamp.ts';
+import { ringAge } from './ring-life.ts';
+import { epochTime, freeForm, requiredText, textList, thingList } from './values.ts';
+
+export const type = z.enum(keyTypes).meta({ description: 'what the key is' });
+export const uses = z
+  .array(z.enum(keyUses))
+  .meta({ description: 'what it may be used for', examples: [['encrypt', 'decrypt']] });
+const isUse = (item: unknown): boolean => keyUses.some((use) => use === item);
+export const wantedUses = thingList<KeyUse>(keyUses.length, (item) =>
+  isUse(item) ? undefined : `expected one of ${keyUses.join(', ')}`,
+).meta({
+  type: 'array',
+  maxItems: keyUses.length,
+  items: { type: 'string', enum: [...keyUses] },
+  description: 'what it may be used for',
+  examples: [['encrypt', 'decrypt']],
+});
+export const keyState = z.enum(keyStates).meta({ description: 'its state, in the words of NIST SP 800-57' });
+export const origin = z
+  .enum(['generated', 'imported'])
+  .meta({ description: 'whether the appliance made the key, or somebody brought it' });
+export const derived = z
+  .boolean()
+  .meta({ description: 'each message has a key of its own, derived by its `context`', examples: [false] });
+export const minDecryptVersion = z
+  .int()
+  .min(0)
+  .meta({ description: 'messages and signatures of older versions are refused', examples: [1] });
+export const minEncryptVersion = z
+  .int()
+  .min(0)
+  .meta({ description: 'the oldest version that may protect anything new; 0: any that decrypts', examples: [0] });
+export const deletionAllowed = z.boolean().meta({ description: 'whether the key may be deleted', examples: [false] });
+export const exportable = z
+  .boolean()
+  .meta({ description: 'whether the key may leave the appliance; once `false`, it stays so', examples: [false] });
+export const rotateAfter = ringAge(
+  'how old a version gets, in whole seconds: the next use past that age makes a new one',
+);
+export const tags = freeForm.meta({ description: 'texts by name, at most 50', examples: [{ team: 'payments' }] });
+export const props = freeForm.meta({ description: 'kept with the key', examples: [{ ticket: 'OPS-7' }] });
+export const patch = freeForm.meta({ description: 'values by name', examples: [{ team: 'payments' }] });
+const date = (what: string) =>
+  epochTime
+    .min(0)
+    .max(lastTime)
+    .nullable()
+    .meta({ description: `${what}; \`null\`: never` });
+export const activateAt = date('when it becomes active, in epoch milliseconds; only of a key that was never active');
+export const deactivateAt = date('from when on it protects nothing new, in epoch milliseconds');
+export const alias = requiredText.meta({
+  pattern: aliasPattern,
+  description: 'another name of the key, which may contain `/`; unique but for case',
+  examples: ['app/db'],
+});
+export const aliases = textList(50, aliasPattern).meta({
+  description: 'other names of the key',
+  examples: [['app/db']],
+});
+export const used = z
+  .boolean()
+  .exactOptional()
+  .meta({ description: '`true`: even if it was used in the last 24 hours', examples: [true] });
+
+export const warning = z
+  .string()
+  .exactOptional()
+  .meta({ description: 'why the result should not be trusted blindly', examples: ['the key is compromised'] });
