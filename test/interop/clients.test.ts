@@ -1,4 +1,4 @@
-// Clients from Debian and PyPI, against an appliance served from the sources. scripts/interop runs all of them against
+// Clients from Debian, PyPI and npm, against an appliance served from the sources. scripts/interop runs all of them against
 // the executable.
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -15,8 +15,8 @@ after(async () => {
   await desk[Symbol.asyncDispose]();
 });
 
-for (const { name, from, install } of clients) {
-  if (from !== 'Debian' && from !== 'PyPI') continue;
+for (const { name, from, onlyByHand, install } of clients) {
+  if (onlyByHand || from === 'Go' || from === 'Maven') continue;
   const { version, scenarios } = await install().catch((error: unknown) => {
     if (!(error instanceof Absent)) throw error;
     console.error(`kms: ${name} is not tried: ${error.message}`);

@@ -28,6 +28,8 @@ export interface Desk {
   readonly address: string;
   /** URL of the Tang listener. */
   readonly tang: string;
+  /** URL of the listener for clients of AWS KMS. */
+  readonly awsAddress: string;
   /** URL of the native API. */
   readonly url: string;
   readonly root: { readonly key: string; readonly keyid: string };
@@ -45,6 +47,8 @@ export interface Desk {
   token(...flags: string[]): Promise<{ readonly key: string; readonly keyid: string }>;
   /** Environment for Vault clients. */
   vault(token: string): Env;
+  /** Environment for AWS's clients, with the access key of a new API key that has exactly these flags. */
+  aws(...flags: string[]): Promise<Env>;
   /** Environment for `kms` and its plugins, with a directory at the front of PATH for their programs. */
   own(key: string): Env;
   [Symbol.asyncDispose](): Promise<void>;
@@ -147,13 +151,15 @@ export async function openDesk(program: readonly [string, ...string[]], recorder
     const made = JSON.parse((await succeeded(command, [...before, 'init', '--data', data, '--json'])).stdout) as {
       apiKey: { key: string; keyid: string };
     };
-    const listen = ['--listen', '--vault-listen', '--tang-listen'].flatMap((each) => [each, '127.0.0.1:0']);
+    const listen = ['--listen', '--vault-listen', '--aws-listen', '--tang-listen'].flatMap((each) => [each, '127.0.0.1:0']);
     const server = start(command, [...before, 'serve', '--data', data, '--log-level', 'warn', ...listen]);
     await server.until('the appliance serves', async () => /Tang: listening/.test(server.output()));
     const [, url = ''] = /kms: listening on (http\S+)/.exec(server.output()) ?? [];
     const [, transit = ''] = /Vault: listening on (http\S+)/.exec(server.output()) ?? [];
+    const [, awsKms = ''] = /AWS KMS: listening on (http\S+)/.exec(server.output()) ?? [];
     const [, tang = ''] = /Tang: listening on (http\S+)/.exec(server.output()) ?? [];
     const address = recorder ? await recorder.between(transit) : transit;
+    const awsAddress = recorder ? await recorder.watch(awsKms) : awsKms;
     recorder?.name(made.apiKey.key, 'root');
     recorder?.name(made.apiKey.keyid, 'root id');
     recorder?.take();
@@ -163,9 +169,18 @@ export async function openDesk(program: readonly [string, ...string[]], recorder
       return (await succeeded(command, [...before, ...args], { env: own(made.apiKey.key) })).stdout;
     };
     let accounts = 0;
+    const token: Desk['token'] = async (...flags) => {
+      const account = `client-${++accounts}`;
+      await kms('account', 'create', account);
+      const all = flags.flatMap((flag) => ['--flag', flag]);
+      const apiKey = JSON.parse(await kms('apikey', 'create', '--account', account, ...all, '--json'));
+      recorder?.tokenMade(apiKey.key, flags);
+      return apiKey;
+    };
     return {
       dir,
       address,
+      awsAddress,
       tang,
       url,
       root: made.apiKey,
@@ -182,13 +197,16 @@ export async function openDesk(program: readonly [string, ...string[]], recorder
         return ran;
       },
       start,
-      async token(...flags) {
-        const account = `client-${++accounts}`;
-        await kms('account', 'create', account);
-        const all = flags.flatMap((flag) => ['--flag', flag]);
-        const apiKey = JSON.parse(await kms('apikey', 'create', '--account', account, ...all, '--json'));
-        recorder?.tokenMade(apiKey.key, flags);
-        return apiKey;
+      token,
+      async aws(...flags) {
+        const { keyid } = await token(...flags);
+        const made = JSON.parse(await kms('apikey', 'proof', 'add', keyid, 'aws', '--json'));
+        return {
+          AWS_ENDPOINT_URL_KMS: awsAddress,
+          AWS_ACCESS_KEY_ID: made.accessKeyId,
+          AWS_SECRET_ACCESS_KEY: made.secretAccessKey,
+          AWS_REGION: 'us-east-1',
+        };
       },
       vault: (token) => ({ VAULT_ADDR: address, VAULT_TOKEN: token, BAO_ADDR: address, BAO_TOKEN: token }),
       own,

@@ -185,6 +185,21 @@ export async function pythonPrograms(...packages: readonly string[]): Promise<st
   return bin;
 }
 
+/** The directory of `node_modules` with these packages, each `NAME@VERSION`. */
+export async function nodeModules(...packages: readonly string[]): Promise<string> {
+  const directory = join(place, packages.join('+').replaceAll('/', '_'));
+  const npm = needed('npm', 'it comes with Node.js');
+  const install = ['install', '--no-save', '--no-audit', '--no-fund', '--ignore-scripts', '--prefix'];
+  await alone(async () => {
+    if (existsSync(directory)) return;
+    await whole(directory, (draft) => {
+      mkdirSync(draft, { recursive: true });
+      return run(npm, [...install, draft, ...packages], draft);
+    });
+  });
+  return directory;
+}
+
 /**
  * The command that runs the program of test/interop/programs/java, built with a Maven library: `java` and its
  * arguments.

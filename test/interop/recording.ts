@@ -66,20 +66,37 @@ const notKept = /^(?:host|user-agent|accept-encoding|connection|content-length)$
 const payload = /vault:v[0-9]+:([A-Za-z0-9+/=]{16,})/g;
 const plaintext = /"(?:plaintext|input)": ?"([A-Za-z0-9+/]{22,}=*)"/g;
 
-/** A proxy between clients and an appliance. */
+type See = (ask: string, headers: readonly string[], sent: string, status: number, told: string) => void;
+
+/** Proxies between clients and an appliance. */
 export class Recorder {
   #names = new Map<string, string>();
   #lasting: readonly (readonly [secret: string, name: string])[] = [];
   #steps: Step[] = [];
-  #server: Server | undefined;
+  readonly #servers: Server[] = [];
+  /** Requests that were answered with a 5xx. */
+  #faults: string[] = [];
 
+  /** The address of a proxy to `address`, whose requests are recorded. */
   async between(address: string): Promise<string> {
+    return this.#proxy(address, (ask, headers, sent, status, told) => this.#keep(ask, headers, sent, status, told));
+  }
+
+  /** The address of a proxy to `address` that looks for faults only: signed requests can't be sent again. */
+  async watch(address: string): Promise<string> {
+    return this.#proxy(address, (ask, headers, _sent, status) => {
+      const at = headers.findIndex((name) => name.toLowerCase() === 'x-amz-target');
+      if (status >= 500) this.#faults.push(`${ask} ${headers[at + 1]} was answered with ${status}`);
+    });
+  }
+
+  async #proxy(address: string, see: See): Promise<string> {
     const server = createServer(async (incoming, outgoing) => {
       const sent = await bytesOf(incoming);
       const { method = 'GET', url = '/', rawHeaders } = incoming;
       const onward = request(`${address}${url}`, { method, headers: rawHeaders }, async (answer) => {
         const told = await bytesOf(answer);
-        this.#keep(`${method} ${url}`, rawHeaders, sent.toString(), answer.statusCode ?? 0, told.toString());
+        see(`${method} ${url}`, rawHeaders, sent.toString(), answer.statusCode ?? 0, told.toString());
         outgoing.writeHead(answer.statusCode ?? 0, answer.rawHeaders).end(told);
       });
       onward.on('error', () => outgoing.destroy()).end(sent);
@@ -91,7 +108,7 @@ export class Recorder {
       onward.on('error', () => socket.destroy()).pipe(socket);
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-    this.#server = server;
+    this.#servers.push(server);
     const at = server.address();
     return `http://127.0.0.1:${at !== null && typeof at === 'object' ? at.port : 0}`;
   }
@@ -113,6 +130,8 @@ export class Recorder {
 
   /** Throws if a client was answered with a 5xx: a client's mistake is never a server fault. */
   refuseFaults(): void {
+    const [fault] = this.#faults.splice(0);
+    if (fault !== undefined) throw new Error(fault);
     for (const step of this.#steps) {
       if ('ask' in step && step.status >= 500) throw new Error(`${step.ask} was answered with ${step.status}`);
     }
@@ -128,8 +147,10 @@ export class Recorder {
   }
 
   close(): void {
-    this.#server?.close();
-    this.#server?.closeAllConnections();
+    for (const server of this.#servers) {
+      server.close();
+      server.closeAllConnections();
+    }
   }
 
   #keep(ask: string, rawHeaders: readonly string[], sent: string, status: number, told: string): void {

@@ -1,5 +1,6 @@
 // All clients, in the order of the report.
 
+import { awscli, awsSdkJs, boto3, encryptionSdk, mongodb, tinkPython } from './aws.ts';
 import { clevis } from './clevis.ts';
 import type { Client } from './client.ts';
 import { hvac } from './hvac.ts';
@@ -29,5 +30,11 @@ export const clients: readonly Client[] = [
   mariadb,
   clevis,
   hpke,
+  boto3,
+  awsSdkJs,
+  awscli,
+  encryptionSdk,
+  tinkPython,
+  mongodb,
   apiServer,
 ];

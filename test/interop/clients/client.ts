@@ -4,7 +4,9 @@ import type { Desk } from '../desk.ts';
 export interface Client {
   /** The name to select it by. */
   readonly name: string;
-  readonly from: 'Debian' | 'Go' | 'Maven' | 'PyPI';
+  readonly from: 'Debian' | 'Go' | 'Maven' | 'npm' | 'PyPI';
+  /** Runs in scripts/interop alone, though the gate could install it. */
+  readonly onlyByHand?: true;
   /** Runs only by name, because it takes too long for every run. */
   readonly onlyIfNamed?: true;
   /** Installs it; returns its version as it states it, and its scenarios. Throws `Absent` if it can't be installed. */
