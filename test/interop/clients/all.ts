@@ -1,6 +1,7 @@
 // All clients, in the order of the report.
 
 import { awscli, awsSdkJs, boto3, encryptionSdk, mongodb, tinkPython } from './aws.ts';
+import { awsSdkGo, awsSdkJava, awsWrapping, kroxylicious } from './aws-go.ts';
 import { clevis } from './clevis.ts';
 import type { Client } from './client.ts';
 import { hvac } from './hvac.ts';
@@ -36,5 +37,9 @@ export const clients: readonly Client[] = [
   encryptionSdk,
   tinkPython,
   mongodb,
+  awsSdkGo,
+  awsWrapping,
+  awsSdkJava,
+  kroxylicious,
   apiServer,
 ];

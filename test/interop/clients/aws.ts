@@ -34,7 +34,7 @@ function withRegion(env: Readonly<Record<string, string>>): Readonly<Record<stri
 const boto = 'boto3==1.44.8';
 
 /** The environment of a client that has a signed token in place of an access key. */
-async function tokenEnv(desk: Desk, role: string): Promise<Readonly<Record<string, string>>> {
+export async function tokenEnv(desk: Desk, role: string): Promise<Readonly<Record<string, string>>> {
   const { token } = await workload(desk, role);
   const { account } = await described(desk, await desk.aws(`key.${role}.read`), `alias/${role}`);
   return {

@@ -1,8 +1,9 @@
-// OpenTofu, whose state is encrypted with a managed key, or with a keyring through a `kms` command.
+// OpenTofu, whose state is encrypted with a managed key, through Vault's or AWS's API, or with a keyring through a `kms` command.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Desk, expect } from '../desk.ts';
 import { goModuleProgram } from '../install.ts';
+import { awsKey } from './aws.ts';
 import { type Client, scenario } from './client.ts';
 
 export const tofu: Client = {
@@ -73,6 +74,18 @@ output "secret" {
           const provider = `key_provider "openbao" "kms" {\n      key_name = "tofu"\n    }`;
           const rotate = () => desk.kms('key', 'rotate', 'tofu');
           await appliesTwice(desk, 'tofu-openbao', provider, desk.vault(key), desk.vault('kms_wrong'), rotate);
+        }),
+        scenario('key provider aws_kms: apply, rotate, apply, read; a wrong access key', async (desk) => {
+          const { env, arn } = await awsKey(desk, 'tofu-aws');
+          const settings = [
+            `kms_key_id = "${arn}"`,
+            'key_spec = "AES_256"',
+            'region = "us-east-1"',
+            'skip_credentials_validation = true',
+          ];
+          const provider = `key_provider "aws_kms" "kms" {\n      ${settings.join('\n      ')}\n    }`;
+          const rotate = () => desk.kms('key', 'rotate', 'tofu-aws');
+          await appliesTwice(desk, 'tofu-aws', provider, env, await desk.aws('key.list'), rotate);
         }),
         scenario(
           'key provider external, with kms tofu-key: apply, rotate, apply, read; a wrong token',

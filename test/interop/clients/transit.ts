@@ -1,7 +1,8 @@
-// Programs that speak Vault transit: SOPS, cosign, HashiCorp's wrapper, Tink, OpenBao's library.
+// Programs that speak Vault transit, and some of them AWS KMS: SOPS, cosign, HashiCorp's wrapper, Tink, OpenBao's library.
 import { writeFileSync } from 'node:fs';
 import { type Desk, expect } from '../desk.ts';
 import { goLibraryProgram, goProgram, goVersion } from '../install.ts';
+import { awsKey } from './aws.ts';
 import { type Client, scenario } from './client.ts';
 
 export const sops: Client = {
@@ -36,6 +37,30 @@ export const sops: Client = {
             env: desk.vault(any),
           });
           expect(none.stderr, /400[\s\S]*encryption key not found/);
+        }),
+        scenario('kms (AWS): encrypt under a context, decrypt, rotate the key, rotate the file; denials', async (desk) => {
+          const { env, arn } = await awsKey(desk, 'sops-aws');
+          desk.write('plain.yaml', 'password: hunter2\n');
+          const context = ['--encryption-context', 'repository:shop'];
+          const made = await desk.run(program, ['encrypt', '--kms', arn, ...context, 'plain.yaml'], { env });
+          desk.write('sops-aws.yaml', made.stdout);
+          const opened = async () => (await desk.run(program, ['decrypt', 'sops-aws.yaml'], { env })).stdout;
+          expect(await opened(), /^password: hunter2\n$/);
+          await desk.kms('key', 'rotate', 'sops-aws');
+          expect(await opened(), /hunter2/);
+          await desk.run(program, ['rotate', '-i', 'sops-aws.yaml'], { env });
+          expect(await opened(), /hunter2/);
+          const altered = made.stdout.replace('repository: shop', 'repository: other');
+          desk.write('sops-other.yaml', altered);
+          if (altered === made.stdout) throw new Error('expected the context in the file');
+          const bound = await desk.refused(program, ['decrypt', 'sops-other.yaml'], { env });
+          expect(bound.stderr, /InvalidCiphertextException/);
+          const wrong = await desk.refused(program, ['decrypt', 'sops-aws.yaml'], { env: await desk.aws('key.list') });
+          expect(wrong.stderr, /AccessDeniedException/);
+          const byAlias = arn.replace(/key\/.*/, 'alias/sops-aws');
+          const named = await desk.run(program, ['encrypt', '--kms', byAlias, 'plain.yaml'], { env });
+          desk.write('sops-aws.yaml', named.stdout);
+          expect(await opened(), /hunter2/);
         }),
         scenario('age: a recipient of a keyring, through the plugin', async (desk) => {
           const { env } = await agePlugin(desk, 'sops-age');
@@ -112,6 +137,23 @@ export const cosign: Client = {
           await desk.run(program, ['generate-key-pair', '--kms', 'hashivault://cosign-p256'], { env: desk.vault(key) });
           expect((await desk.run('cat', ['cosign.pub'])).stdout, /^-----BEGIN PUBLIC KEY-----\n/);
           await signs(desk, 'cosign-p256', 'file');
+        }),
+        scenario('awskms://, make the key, sign, verify there and by a file; another file', async (desk) => {
+          const env = await desk.aws('key.*');
+          const named = 'awskms:///alias/cosign-aws';
+          await desk.run(program, ['generate-key-pair', '--kms', named], { env });
+          desk.write('aws.pub', (await desk.run(program, ['public-key', '--key', named], { env })).stdout);
+          desk.write('release.tar', 'the release');
+          desk.write('other.tar', 'another release');
+          const sign = ['sign-blob', ...offline, '--key', named, '--output-signature', 'aws.sig', 'release.tar'];
+          await desk.run(program, sign, { env });
+          const verify = ['verify-blob', '--insecure-ignore-tlog', '--signature', 'aws.sig', '--key'];
+          for (const key of [named, 'aws.pub']) {
+            await desk.run(program, [...verify, key, 'release.tar'], { env });
+            await desk.refused(program, [...verify, key, 'other.tar'], { env });
+          }
+          const denied = await desk.refused(program, sign, { env: await desk.aws('key.list') });
+          expect(denied.stderr, /AccessDeniedException/);
         }),
         scenario('hashivault://, Ed25519: sign, verify there, rotate', async (desk) => {
           await desk.kms('key', 'create', 'cosign-ed25519', '--type', 'ed25519');
