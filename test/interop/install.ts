@@ -149,20 +149,21 @@ export async function kubernetesPrograms(version: string, ...names: readonly str
 }
 
 /**
- * A program of test/interop/programs/go, built with a library. Built each time, which is instant if nothing changed.
+ * A program of test/interop/programs/go, or of another module beside it, built with a library. Built each time, which is
+ * instant if nothing changed.
  */
-export async function goLibraryProgram(name: string): Promise<string> {
+export async function goLibraryProgram(name: string, module = 'go'): Promise<string> {
   const path = join(place, 'go', name);
   await alone(async () => {
-    await run(go(), ['mod', 'download'], join(programs, 'go'));
-    await compile(go(), ['build', '-trimpath', '-buildvcs=false', '-o', path, `./${name}`], join(programs, 'go'));
+    await run(go(), ['mod', 'download'], join(programs, module));
+    await compile(go(), ['build', '-trimpath', '-buildvcs=false', '-o', path, `./${name}`], join(programs, module));
   });
   return path;
 }
 
-/** The version of a module that test/interop/programs/go is built with. */
-export async function goVersion(module: string): Promise<string> {
-  return (await run(go(), ['list', '-m', '-f', '{{.Version}}', module], join(programs, 'go'))).trim();
+/** The version of a library that test/interop/programs/go, or another module beside it, is built with. */
+export async function goVersion(library: string, module = 'go'): Promise<string> {
+  return (await run(go(), ['list', '-m', '-f', '{{.Version}}', library], join(programs, module))).trim();
 }
 
 /** The version of Go, whose standard library is under test. */
@@ -208,7 +209,7 @@ export async function mavenProgram(main: string): Promise<readonly [string, ...s
   const java = needed('java', 'Debian has default-jdk-headless');
   const maven = needed('mvn', 'Debian has maven');
   const target = join(place, 'java');
-  const project = ['--quiet', '--batch-mode', '-f', join(programs, 'java', 'pom.xml'), `-Dinterop.target=${target}`];
+  const project = ['--quiet', '--batch-mode', '-Dstyle.color=never', '-f', join(programs, 'java', 'pom.xml'), `-Dinterop.target=${target}`];
   await alone(async () => {
     await run(maven, [...project, 'process-resources', 'dependency:resolve']);
     await compile(maven, [...project, 'compile']);

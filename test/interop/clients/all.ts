@@ -1,7 +1,7 @@
 // All clients, in the order of the report.
 
 import { awscli, awsSdkJs, boto3, encryptionSdk, mongodb, tinkPython } from './aws.ts';
-import { awsSdkGo, awsSdkJava, awsWrapping, kroxylicious } from './aws-go.ts';
+import { awsSdkGo, awsSdkJava, awsWrapping, kroxylicious, seaweedfs } from './aws-go.ts';
 import { clevis } from './clevis.ts';
 import type { Client } from './client.ts';
 import { hvac } from './hvac.ts';
@@ -39,6 +39,7 @@ export const clients: readonly Client[] = [
   mongodb,
   awsSdkGo,
   awsWrapping,
+  seaweedfs,
   awsSdkJava,
   kroxylicious,
   apiServer,

@@ -1,4 +1,5 @@
-// Clients of AWS KMS in Go and Java: AWS's SDKs, HashiCorp's wrapper, Kroxylicious.
+// Clients of AWS KMS in Go and Java: AWS's SDKs, HashiCorp's wrapper, and the parts of SeaweedFS and Kroxylicious that
+// speak to it.
 import { goLibraryProgram, goVersion, mavenProgram } from '../install.ts';
 import { awsKey, tokenEnv } from './aws.ts';
 import { type Client, scenario } from './client.ts';
@@ -41,6 +42,23 @@ export const awsWrapping: Client = {
   },
 };
 
+export const seaweedfs: Client = {
+  name: 'seaweedfs',
+  from: 'Go',
+  async install() {
+    const program = await goLibraryProgram('seaweedfs', 'go-seaweedfs');
+    return {
+      version: await goVersion('github.com/seaweedfs/seaweedfs', 'go-seaweedfs'),
+      scenarios: [
+        scenario('AWS KMS: its provider for SSE-KMS: data key, unwrap, another object, describe', async (desk) => {
+          const { env } = await awsKey(desk, 'seaweedfs');
+          await desk.run(program, [], { env: { ...env, KEY: 'alias/seaweedfs' } });
+        }),
+      ],
+    };
+  },
+};
+
 export const awsSdkJava: Client = {
   name: 'aws-sdk-java',
   from: 'Maven',
@@ -69,7 +87,9 @@ export const kroxylicious: Client = {
       version: '0.12.0',
       scenarios: [
         scenario('AWS KMS: its provider: resolve an alias, data keys, unwrap; an unknown alias, another key', async (desk) => {
-          const { env } = await awsKey(desk, 'kroxylicious');
+          await desk.kms('key', 'create', 'kroxylicious');
+          // Only those who may read a key are told that there is none.
+          const env = await desk.aws('key.kroxylicious.*', 'key.*.read');
           await desk.run(java, before, { env: { ...env, KEY_ALIAS: 'kroxylicious' } });
         }),
       ],

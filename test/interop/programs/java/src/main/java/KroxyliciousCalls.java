@@ -1,9 +1,9 @@
 // The part of Kroxylicious, which encrypts the records of Kafka, that speaks to AWS KMS.
 
-import io.kroxylicious.kms.provider.aws.kms.AwsKms;
 import io.kroxylicious.kms.provider.aws.kms.AwsKmsService;
 import io.kroxylicious.kms.provider.aws.kms.config.Config;
 import io.kroxylicious.kms.provider.aws.kms.config.LongTermCredentialsProviderConfig;
+import io.kroxylicious.kms.service.Kms;
 import io.kroxylicious.kms.service.UnknownAliasException;
 import io.kroxylicious.proxy.config.secret.InlinePassword;
 import java.net.URI;
@@ -19,8 +19,11 @@ public final class KroxyliciousCalls {
     var endpoint = URI.create(System.getenv("AWS_ENDPOINT_URL_KMS"));
     var service = new AwsKmsService();
     service.initialize(new Config(endpoint, null, null, credentials, null, System.getenv("AWS_REGION"), null));
-    AwsKms kms = service.buildKms();
+    calls(service.buildKms());
+    service.close();
+  }
 
+  private static <E> void calls(Kms<String, E> kms) {
     String key = kms.resolveAlias(System.getenv("KEY_ALIAS")).toCompletableFuture().join();
     var pair = kms.generateDekPair(key).toCompletableFuture().join();
     var serde = kms.edekSerde();
@@ -35,6 +38,5 @@ public final class KroxyliciousCalls {
     } catch (CompletionException error) {
       if (!(error.getCause() instanceof UnknownAliasException)) throw error;
     }
-    service.close();
   }
 }
