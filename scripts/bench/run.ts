@@ -5,6 +5,7 @@ import { cpus } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { measureActivity } from './activity.ts';
+import { measureAws } from './aws.ts';
 import { measureCommits } from './commit-cost.ts';
 import { printGoals } from './figures.ts';
 import { measureFiles } from './file-throughput.ts';
@@ -23,6 +24,7 @@ const sections: Readonly<Record<string, () => Promise<void>>> = {
   requests: () => measureRequests(1, 13),
   known: () => measureKnownKeys(1, 13),
   transit: () => measureTransit(1, 13),
+  aws: () => measureAws(1, 13),
   overload: () => measureOverload(4, 3),
   commits: () => measureCommits([1_000, 1_000_000], 9),
   files: () => measureFiles(2048, 3),

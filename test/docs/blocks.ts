@@ -1,6 +1,6 @@
 // Samples in a page: blocks of commands at a prompt with their output, and files. A comment before a block adds facts
 // that the page does not show: why it is not run, that the server is stopped first, that an appliance exists, the
-// file's name, a signed token and its issuer's keys in files.
+// file's name, a signed token and its issuer's keys in files, other programs that the commands need.
 
 export interface Command {
   readonly line: number;
@@ -13,7 +13,13 @@ export interface Command {
 }
 
 export type Step =
-  | { readonly kind: 'commands'; readonly line: number; readonly commands: readonly Command[] }
+  | {
+      readonly kind: 'commands';
+      readonly line: number;
+      readonly commands: readonly Command[];
+      /** Programs of others, without which the commands are not typed. */
+      readonly needs?: readonly string[];
+    }
   | { readonly kind: 'file'; readonly line: number; readonly name: string; readonly text: string }
   | { readonly kind: 'token'; readonly name: string; readonly claims: Readonly<Record<string, unknown>> }
   | { readonly kind: 'stop-server' }
@@ -33,14 +39,17 @@ export function stepsOf(page: string, elsewhere: readonly string[] = []): Step[]
   const lines = page.split('\n');
   let notRun: string | undefined;
   let file: string | undefined;
+  let needs: readonly string[] | undefined;
   for (let at = 0; at < lines.length; at++) {
     const directive = /^<!-- (.*) -->$/.exec(lines[at] ?? '')?.[1];
     if (directive !== undefined) {
       const [, reason] = /^not run: (.+)$/.exec(directive) ?? [];
       const [, name] = /^file: (.+)$/.exec(directive) ?? [];
+      const [, others] = /^with: (.+)$/.exec(directive) ?? [];
       const [, token, claims = ''] = /^token: (\S+) (\{.+\})$/.exec(directive) ?? [];
       if (reason !== undefined) notRun = reason;
       else if (name !== undefined) file = name;
+      else if (others !== undefined) needs = others.split(' ');
       else if (token !== undefined) steps.push({ kind: 'token', name: token, claims: JSON.parse(claims) });
       else if (directive === 'the server is stopped') steps.push({ kind: 'stop-server' });
       else if (directive === 'another directory') steps.push({ kind: 'fresh' });
@@ -57,11 +66,13 @@ export function stepsOf(page: string, elsewhere: readonly string[] = []): Step[]
     at = end;
     if (notRun !== undefined) steps.push({ kind: 'not-run', line, reason: notRun });
     else if (file !== undefined) steps.push({ kind: 'file', line, name: file, text: `${content.join('\n')}\n` });
-    else if (language === 'console') steps.push({ kind: 'commands', line, commands: commandsOf(content, line + 1) });
+    else if (language === 'console')
+      steps.push({ kind: 'commands', line, commands: commandsOf(content, line + 1), ...(needs && { needs }) });
     else if (![...shownOnly, ...elsewhere].includes(language))
       throw new Error(`line ${line}: a block of ${language || 'no language'} is not run`);
     notRun = undefined;
     file = undefined;
+    needs = undefined;
   }
   return steps;
 }

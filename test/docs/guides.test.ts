@@ -26,6 +26,7 @@ const pages = [
   'docs/guide-managed-keys.md',
   'docs/guide-workloads.md',
   'docs/guide-vault.md',
+  'docs/guide-aws-kms.md',
   'docs/kubernetes.md',
   'docs/activity-export.md',
   'docs/activity-streaming.md',

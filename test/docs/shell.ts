@@ -27,7 +27,7 @@ import { freePort } from '../support/free-port.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const patience = 120_000;
-const portsInPages = ['8080', '8443', '8081', '7500'];
+const portsInPages = ['8080', '8443', '8081', '7500', '4599', '4566'];
 
 export interface Ended {
   readonly output: string;
@@ -137,6 +137,11 @@ export class Shell {
     if (this.#typist) own(path, this.#typist);
   }
 
+  /** Makes a program available to the commands by this name. */
+  link(name: string, path: string): void {
+    script(join(this.#base, 'bin', name), `#!/bin/sh\nexec '${path}' "$@"\n`);
+  }
+
   /** Path of a file in the commands' working directory. */
   path(name: string): string {
     return join(this.#base, 'work', name);
@@ -235,7 +240,7 @@ export class Shell {
   }
 
   #withPorts(text: string): string {
-    return text.replace(/:(8080|8443|8081|7500)\b/g, (_, port: string) => `:${this.#ports.get(port)}`);
+    return text.replace(/:(8080|8443|8081|7500|4599|4566)\b/g, (_, port: string) => `:${this.#ports.get(port)}`);
   }
 }
 

@@ -17,9 +17,24 @@ export async function typePage(page: string, elsewhere?: readonly string[]): Pro
   await typeSteps(page, steps);
 }
 
-export async function typeSteps(page: string, steps: readonly Step[], home?: string): Promise<void> {
+/** The world that a page assumes. */
+export interface Surroundings {
+  /** Paths of programs by name. */
+  readonly programs: Readonly<Record<string, string>>;
+  readonly prepare: (shell: Shell) => Promise<void>;
+}
+
+/** Types the steps; those that need programs of others only if `around` brings them. */
+export async function typeSteps(
+  page: string,
+  steps: readonly Step[],
+  home?: string,
+  around?: Surroundings,
+): Promise<void> {
   await using stack = new AsyncDisposableStack();
   let shell = stack.use(await Shell.open(home));
+  for (const [name, path] of Object.entries(around?.programs ?? {})) shell.link(name, path);
+  await around?.prepare(shell);
   const issuers = new Map<string, TokenIssuer>();
   for (const step of steps) {
     if (step.kind === 'fresh') shell = stack.use(await Shell.open());
@@ -27,7 +42,8 @@ export async function typeSteps(page: string, steps: readonly Step[], home?: str
     else if (step.kind === 'stop-server') await shell.stopServers();
     else if (step.kind === 'file') shell.write(step.name, step.text);
     else if (step.kind === 'token') await signToken(shell, step, issuers);
-    else if (step.kind === 'commands') for (const command of step.commands) await typeOne(page, shell, command);
+    else if (step.kind === 'commands' && (step.needs ?? []).every((name) => around?.programs[name] !== undefined))
+      for (const command of step.commands) await typeOne(page, shell, command);
   }
 }
 
@@ -40,7 +56,8 @@ async function signToken(
   const iss = String(claims.iss);
   const issuer = issuers.get(iss) ?? (await TokenIssuer.make(Date.now, iss, 'ES256', iss));
   issuers.set(iss, issuer);
-  shell.write(name, `${await issuer.token({ ...claims })}\n`);
+  // As Kubernetes writes it: AWS's clients send an end of line along.
+  shell.write(name, await issuer.token({ ...claims }));
   shell.write(name.replace(/\.token$/, '.jwks'), JSON.stringify(issuer.jwks));
 }
 

@@ -151,7 +151,10 @@ export async function openDesk(program: readonly [string, ...string[]], recorder
     const made = JSON.parse((await succeeded(command, [...before, 'init', '--data', data, '--json'])).stdout) as {
       apiKey: { key: string; keyid: string };
     };
-    const listen = ['--listen', '--vault-listen', '--aws-listen', '--tang-listen'].flatMap((each) => [each, '127.0.0.1:0']);
+    const listen = ['--listen', '--vault-listen', '--aws-listen', '--tang-listen'].flatMap((each) => [
+      each,
+      '127.0.0.1:0',
+    ]);
     const server = start(command, [...before, 'serve', '--data', data, '--log-level', 'warn', ...listen]);
     await server.until('the appliance serves', async () => /Tang: listening/.test(server.output()));
     const [, url = ''] = /kms: listening on (http\S+)/.exec(server.output()) ?? [];

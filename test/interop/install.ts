@@ -209,7 +209,14 @@ export async function mavenProgram(main: string): Promise<readonly [string, ...s
   const java = needed('java', 'Debian has default-jdk-headless');
   const maven = needed('mvn', 'Debian has maven');
   const target = join(place, 'java');
-  const project = ['--quiet', '--batch-mode', '-Dstyle.color=never', '-f', join(programs, 'java', 'pom.xml'), `-Dinterop.target=${target}`];
+  const project = [
+    '--quiet',
+    '--batch-mode',
+    '-Dstyle.color=never',
+    '-f',
+    join(programs, 'java', 'pom.xml'),
+    `-Dinterop.target=${target}`,
+  ];
   await alone(async () => {
     await run(maven, [...project, 'process-resources', 'dependency:resolve']);
     await compile(maven, [...project, 'compile']);

@@ -4,6 +4,7 @@ import { awscli, awsSdkJs, boto3, encryptionSdk, mongodb, tinkPython } from './a
 import { awsSdkGo, awsSdkJava, awsWrapping, kroxylicious, seaweedfs } from './aws-go.ts';
 import { clevis } from './clevis.ts';
 import type { Client } from './client.ts';
+import { guideAws } from './guide-aws.ts';
 import { hvac } from './hvac.ts';
 import { ageOfDebian, ageOfGo, borg, hpke, restic } from './keyrings.ts';
 import { apiServer, kubernetes } from './kubernetes.ts';
@@ -42,5 +43,6 @@ export const clients: readonly Client[] = [
   seaweedfs,
   awsSdkJava,
   kroxylicious,
+  guideAws,
   apiServer,
 ];

@@ -122,7 +122,7 @@ export const awscli: Client = {
     return {
       version,
       scenarios: [
-        scenario('AWS KMS: make a key and its alias, encrypt, decrypt, sign; refusals', async (desk) => {
+        scenario('AWS KMS: make a key and its alias, encrypt, decrypt; refusals', async (desk) => {
           const env = withRegion(await desk.aws('key.*'));
           const say = async (...args: string[]) => (await desk.run(aws, ['kms', ...args], { env })).stdout.trim();
           const made = await say('create-key', '--query', 'KeyMetadata.KeyId', '--output', 'text');

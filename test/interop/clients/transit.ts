@@ -38,30 +38,35 @@ export const sops: Client = {
           });
           expect(none.stderr, /400[\s\S]*encryption key not found/);
         }),
-        scenario('kms (AWS): encrypt under a context, decrypt, rotate the key, rotate the file; denials', async (desk) => {
-          const { env, arn } = await awsKey(desk, 'sops-aws');
-          desk.write('plain.yaml', 'password: hunter2\n');
-          const context = ['--encryption-context', 'repository:shop'];
-          const made = await desk.run(program, ['encrypt', '--kms', arn, ...context, 'plain.yaml'], { env });
-          desk.write('sops-aws.yaml', made.stdout);
-          const opened = async () => (await desk.run(program, ['decrypt', 'sops-aws.yaml'], { env })).stdout;
-          expect(await opened(), /^password: hunter2\n$/);
-          await desk.kms('key', 'rotate', 'sops-aws');
-          expect(await opened(), /hunter2/);
-          await desk.run(program, ['rotate', '-i', 'sops-aws.yaml'], { env });
-          expect(await opened(), /hunter2/);
-          const altered = made.stdout.replace('repository: shop', 'repository: other');
-          desk.write('sops-other.yaml', altered);
-          if (altered === made.stdout) throw new Error('expected the context in the file');
-          const bound = await desk.refused(program, ['decrypt', 'sops-other.yaml'], { env });
-          expect(bound.stderr, /InvalidCiphertextException/);
-          const wrong = await desk.refused(program, ['decrypt', 'sops-aws.yaml'], { env: await desk.aws('key.list') });
-          expect(wrong.stderr, /AccessDeniedException/);
-          const byAlias = arn.replace(/key\/.*/, 'alias/sops-aws');
-          const named = await desk.run(program, ['encrypt', '--kms', byAlias, 'plain.yaml'], { env });
-          desk.write('sops-aws.yaml', named.stdout);
-          expect(await opened(), /hunter2/);
-        }),
+        scenario(
+          'kms (AWS): encrypt under a context, decrypt, rotate the key, rotate the file; denials',
+          async (desk) => {
+            const { env, arn } = await awsKey(desk, 'sops-aws');
+            desk.write('plain.yaml', 'password: hunter2\n');
+            const context = ['--encryption-context', 'repository:shop'];
+            const made = await desk.run(program, ['encrypt', '--kms', arn, ...context, 'plain.yaml'], { env });
+            desk.write('sops-aws.yaml', made.stdout);
+            const opened = async () => (await desk.run(program, ['decrypt', 'sops-aws.yaml'], { env })).stdout;
+            expect(await opened(), /^password: hunter2\n$/);
+            await desk.kms('key', 'rotate', 'sops-aws');
+            expect(await opened(), /hunter2/);
+            await desk.run(program, ['rotate', '-i', 'sops-aws.yaml'], { env });
+            expect(await opened(), /hunter2/);
+            const altered = made.stdout.replace('repository: shop', 'repository: other');
+            desk.write('sops-other.yaml', altered);
+            if (altered === made.stdout) throw new Error('expected the context in the file');
+            const bound = await desk.refused(program, ['decrypt', 'sops-other.yaml'], { env });
+            expect(bound.stderr, /InvalidCiphertextException/);
+            const wrong = await desk.refused(program, ['decrypt', 'sops-aws.yaml'], {
+              env: await desk.aws('key.list'),
+            });
+            expect(wrong.stderr, /AccessDeniedException/);
+            const byAlias = arn.replace(/key\/.*/, 'alias/sops-aws');
+            const named = await desk.run(program, ['encrypt', '--kms', byAlias, 'plain.yaml'], { env });
+            desk.write('sops-aws.yaml', named.stdout);
+            expect(await opened(), /hunter2/);
+          },
+        ),
         scenario('age: a recipient of a keyring, through the plugin', async (desk) => {
           const { env } = await agePlugin(desk, 'sops-age');
           desk.write('plain.json', '{"password":"hunter2"}');

@@ -22,6 +22,9 @@ await assert.rejects(decrypt(keyringOf(process.env.OTHER_ARN), result));
 result[result.length >> 1] ^= 1;
 await assert.rejects(decrypt(keyringOf(process.env.KEY_ARN), result));
 if (process.env.FROM_PYTHON) {
-  const { plaintext: theirs } = await decrypt(keyringOf(process.env.KEY_ARN), Buffer.from(process.env.FROM_PYTHON, 'base64'));
+  const { plaintext: theirs } = await decrypt(
+    keyringOf(process.env.KEY_ARN),
+    Buffer.from(process.env.FROM_PYTHON, 'base64'),
+  );
   assert.equal(theirs.toString(), 'from Python');
 }
