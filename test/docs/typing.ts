@@ -56,7 +56,7 @@ async function signToken(
   const iss = String(claims.iss);
   const issuer = issuers.get(iss) ?? (await TokenIssuer.make(Date.now, iss, 'ES256', iss));
   issuers.set(iss, issuer);
-  // As Kubernetes writes it: AWS's clients send an end of line along.
+  // Without an end of line, which AWS's clients would send along.
   shell.write(name, await issuer.token({ ...claims }));
   shell.write(name.replace(/\.token$/, '.jwks'), JSON.stringify(issuer.jwks));
 }

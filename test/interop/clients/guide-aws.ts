@@ -31,7 +31,7 @@ export const guideAws: Client = {
   },
 };
 
-/** What the reader has: an environment for the old KMS, a file that SOPS encrypted with it, and a state. */
+/** Makes what the reader has: an environment for the old KMS, a file that SOPS encrypted with it, and a state. */
 async function prepare(shell: Shell): Promise<void> {
   const run = async (command: string): Promise<void> => {
     const { exitCode, output } = await shell.run(command);
