@@ -142,6 +142,22 @@ c.cancel_key_deletion(KeyId=kid)
 assert c.describe_key(KeyId=kid)['KeyMetadata']['KeyState'] == 'Disabled'
 c.enable_key(KeyId=kid)
 assert c.decrypt(CiphertextBlob=blob, EncryptionContext=context)['Plaintext'] == b'hello'
+
+# In this order Terraform's provider for AWS makes a key, reads it, and destroys it.
+made = c.create_key(KeySpec='SYMMETRIC_DEFAULT', KeyUsage='ENCRYPT_DECRYPT', Description='tf', Policy=policy, BypassPolicyLockoutSafetyCheck=False, Tags=[{'TagKey': 'by', 'TagValue': 'tf'}])['KeyMetadata']['KeyId']
+c.enable_key_rotation(KeyId=made)
+assert c.describe_key(KeyId=made)['KeyMetadata']['KeyManager'] == 'CUSTOMER'
+assert json.loads(c.get_key_policy(KeyId=made, PolicyName='default')['Policy']) == json.loads(policy)
+assert c.get_key_rotation_status(KeyId=made)['RotationPeriodInDays'] == 365
+assert c.list_resource_tags(KeyId=made)['Tags'] == [{'TagKey': 'by', 'TagValue': 'tf'}]
+c.create_alias(AliasName='alias/tf', TargetKeyId=made)
+c.tag_resource(KeyId=made, Tags=[{'TagKey': 'by', 'TagValue': 'tofu'}])
+assert c.list_resource_tags(KeyId=made)['Tags'] == [{'TagKey': 'by', 'TagValue': 'tofu'}]
+assert 'alias/tf' in [a['AliasName'] for page in c.get_paginator('list_aliases').paginate() for a in page['Aliases']]
+c.delete_alias(AliasName='alias/tf')
+c.schedule_key_deletion(KeyId=made, PendingWindowInDays=30)
+assert c.describe_key(KeyId=made)['KeyMetadata']['KeyState'] == 'PendingDeletion'
+refused('KMSInvalidStateException', lambda: c.schedule_key_deletion(KeyId=made, PendingWindowInDays=30), 'is pending deletion')
 wrong = boto3.client('kms', aws_secret_access_key='x' * 40, aws_access_key_id=boto3.Session().get_credentials().access_key)
 refused('InvalidSignatureException', lambda: wrong.list_keys())
 print(json.dumps(shown))
