@@ -86,15 +86,12 @@ export const kroxylicious: Client = {
     return {
       version: '0.12.0',
       scenarios: [
-        scenario(
-          'AWS KMS: its provider: resolve an alias, data keys, unwrap; an unknown alias',
-          async (desk) => {
-            await desk.kms('key', 'create', 'kroxylicious');
-            // Only those who may read a key are told that there is none.
-            const env = await desk.aws('key.kroxylicious.*', 'key.*.read');
-            await desk.run(java, before, { env: { ...env, KEY_ALIAS: 'kroxylicious' } });
-          },
-        ),
+        scenario('AWS KMS: its provider: resolve an alias, data keys, unwrap; an unknown alias', async (desk) => {
+          await desk.kms('key', 'create', 'kroxylicious');
+          // Only those who may read a key are told that there is none.
+          const env = await desk.aws('key.kroxylicious.*', 'key.*.read');
+          await desk.run(java, before, { env: { ...env, KEY_ALIAS: 'kroxylicious' } });
+        }),
       ],
     };
   },
