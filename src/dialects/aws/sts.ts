@@ -59,7 +59,8 @@ export function assumedRole(form: URLSearchParams): AssumedRole | StsFailure {
   if (role === '') return invalid('expected RoleArn arn:aws:iam::ACCOUNT:role/ROLE');
   const name = form.get('RoleSessionName') ?? '';
   if (!sessionName.test(name)) return invalid('expected RoleSessionName of 2 to 64 letters, digits and +=,.@-_');
-  const token = form.get('WebIdentityToken') ?? '';
+  // Some clients send the line end of the file in which they found it.
+  const token = (form.get('WebIdentityToken') ?? '').trimEnd();
   if (token === '') return invalid('WebIdentityToken is missing');
   const duration = form.get('DurationSeconds');
   const seconds = duration === null ? undefined : Number(duration);
