@@ -88,7 +88,8 @@ const san = z.string().meta({
 const certificates = {
   certificate: requiredText
     .meta({
-      description: 'for `certificate`: PEM of the client certificate, whose key is pinned',
+      description:
+        'for `certificate`: PEM of the client certificate, whose key is pinned; those that signed it may follow',
       examples: [certificatePem],
     })
     .exactOptional(),
@@ -163,9 +164,21 @@ export const proof = z
         examples: ['8a1f…'],
       }),
     san: san.exactOptional(),
+    authority: z
+      .string()
+      .exactOptional()
+      .meta({
+        description: 'for `certificate` with `san`: the name of the authority, which proves nothing without its key',
+        examples: ['O=Acme, CN=Programs of Acme'],
+      }),
+    issued: z
+      .boolean()
+      .exactOptional()
+      .meta({ description: 'for `certificate`: the appliance issued it', examples: [true] }),
     notAfter: timestamp
       .meta({
-        description: 'for `certificate`: the end of the certificate, or of that of its authority',
+        description:
+          'for `certificate`: the end of the certificate that was issued, or of that of the authority, and of the proof; of a pinned one only its own end, since a later certificate with the same key proves the API key, too',
         examples: ['2026-04-01T00:00:00.000Z'],
       })
       .exactOptional(),

@@ -138,6 +138,31 @@ function commonNameOf(name: Uint8Array): string {
   return '';
 }
 
+/** Attributes of names by the contents of their OBJECT IDENTIFIER in hex. */
+const attributes: Readonly<Record<string, string>> = {
+  [commonNameId]: 'CN',
+  '550406': 'C',
+  '550407': 'L',
+  '550408': 'ST',
+  '55040a': 'O',
+  '55040b': 'OU',
+  '0992268993f22c640119': 'DC',
+};
+
+/** A name for people, such as `O=Acme, CN=root`: no proof of anything, since another name may read the same. */
+export function nameText(name: Uint8Array): string {
+  const found: string[] = [];
+  for (const parts = onlySequence(name); !parts.isAtEnd; ) {
+    for (const set = new DerReader(parts.read(tags.set)); !set.isAtEnd; ) {
+      const pair = set.sequence();
+      const id = toHex(pair.read(tags.oid));
+      const { contents } = pair.any();
+      found.push(`${attributes[id] ?? id}=${(fromUtf8(contents) ?? toHex(contents)).replace(/\p{C}/gu, '?')}`);
+    }
+  }
+  return found.join(', ');
+}
+
 type Extensions = Pick<
   Certificate,
   'names' | 'isAuthority' | 'pathLength' | 'keyUsage' | 'purposes' | 'subjectKeyId' | 'authorityKeyId' | 'isRestricted'
@@ -273,6 +298,17 @@ export function isSignedBy({ algorithm, tbs, signature }: Certificate, { spki }:
   return false;
 }
 
+/** Whether the signature is of an algorithm that counts, whatever key made it. */
+export function hasKnownSignature({ algorithm }: Certificate): boolean {
+  return algorithms[toHex(onlySequence(algorithm).read(tags.oid))] !== undefined;
+}
+
+/** Whether signatures of the key can count: of an authority with another key, nothing ever does. */
+export function isSigner({ spki }: Certificate): boolean {
+  const types = new Set(Object.values(algorithms).flatMap((each) => each.types));
+  return [...types].some((type) => keyOfType(type, spki) !== undefined);
+}
+
 function keyOfType(type: AsymmetricType, spki: Uint8Array): Uint8Array | undefined {
   try {
     return importPublicKey(type, 'der', spki);
@@ -281,25 +317,30 @@ function keyOfType(type: AsymmetricType, spki: Uint8Array): Uint8Array | undefin
   }
 }
 
-/**
- * Whether the public key is an RSA key of fewer than 2048 bits, one of an elliptic curve of fewer than 256, malformed,
- * or of a kind that TLS does not use.
- */
+/** RSA for RSASSA-PSS alone, which TLS 1.3 uses. */
+const rsaPssOid = '2a864886f70d01010a';
+/** P-256, P-384 and P-521: the curves whose signatures TLS takes here. */
+const tlsCurves = ['2a8648ce3d030107', '2b81040022', '2b81040023'];
+/** Ed25519, Ed448, and the three sizes of ML-DSA. */
+const otherTlsKeys = ['2b6570', '2b6571', '608648016503040311', '608648016503040312', '608648016503040313'];
+
+/** Why `isWeakKey` refuses a key, as the end of a sentence about the certificate. */
+export const weakKey = 'its key is not RSA from 2048 bits, P-256, P-384, P-521, Ed25519, Ed448 or ML-DSA';
+
+/** Whether the public key is too small, malformed, or of a kind that TLS does not take for client certificates here. */
 export function isWeakKey(spki: Uint8Array): boolean {
   try {
     const outer = onlySequence(spki);
-    const id = toHex(outer.sequence().read(tags.oid));
-    if (id === toHex(rsaOid)) return new DerReader(outer.bits()).sequence().unsigned().length < 256;
-    if (id === toHex(ecPublicKeyOid)) return coordinateLength(outer.bits()) < 32;
-    return !['2b6570', '2b6571'].includes(id) && !id.startsWith('608648016503040312');
+    const algorithm = outer.sequence();
+    const id = toHex(algorithm.read(tags.oid));
+    if (id === toHex(rsaOid) || id === rsaPssOid) {
+      return new DerReader(outer.bits()).sequence().unsigned().length < 256;
+    }
+    if (id === toHex(ecPublicKeyOid)) return !tlsCurves.includes(toHex(algorithm.read(tags.oid)));
+    return !otherTlsKeys.includes(id);
   } catch {
     return true;
   }
-}
-
-/** Bytes of a coordinate of a point, which is compressed or not. */
-function coordinateLength(point: Uint8Array): number {
-  return point[0] === 4 ? (point.length - 1) / 2 : point.length - 1;
 }
 
 /** A certificate to be made, under a key of the type ecdsa-p256. */

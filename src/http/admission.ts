@@ -4,6 +4,7 @@ import type { Endpoint, RingSource } from '../api/endpoint.ts';
 import { authorize, isAllowed, type RingSubject, refusalOutside } from '../core/authorization.ts';
 import type { Caller, SealedInput } from '../core/context.ts';
 import { authenticate, authenticateCertificate, Bearer, localCaller, type Origin } from '../core/credential.ts';
+import { presentedProblem } from '../core/proofs/client-certificates.ts';
 import { type RingSource as RingValue, ringSubject } from '../core/ring-subject.ts';
 import { enrolmentRefusal } from '../core/second-factors.ts';
 import { refersToSelf } from '../core/users.ts';
@@ -48,6 +49,13 @@ export const unknownCredential = new KmsError(
   'unauthenticated',
   'the credential is not known, no longer valid, or not for requests from this address',
 );
+
+/** The refusal of a credential that is not known: of a certificate that can be no proof, it says why. */
+export function unknownOf(credential: Credential | undefined, { certificate }: Origin): KmsError {
+  const problem = credential === 'certificate' && certificate ? presentedProblem(certificate) : undefined;
+  if (problem === undefined) return unknownCredential;
+  return new KmsError('unauthenticated', `the client certificate can be no proof of an API key: ${problem}`);
+}
 
 /**
  * The credential that a request carries. A local request without one acts as the local administrator; one that names a

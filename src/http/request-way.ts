@@ -23,7 +23,7 @@ import {
   knownAsker,
   noCredential,
   sealedError,
-  unknownCredential,
+  unknownOf,
 } from './admission.ts';
 import { encodeAnswer, listAnswer } from './answer.ts';
 import type { AppliancePort, State } from './appliance-port.ts';
@@ -321,9 +321,9 @@ export class EndpointWay {
     return admission;
   }
 
-  #unknown({ handle }: EndpointInput): RequestResult {
+  #unknown({ handle, credential, request }: EndpointInput): RequestResult {
     const { id: tenant } = handle.tenant;
-    return { outcome: refused(unknownCredential), action: this.#traits.action, tenant, granted: false };
+    return { outcome: refused(unknownOf(credential, request)), action: this.#traits.action, tenant, granted: false };
   }
 
   /** Runs the operation in a savepoint; if there is no room for the answer, it is rolled back. */

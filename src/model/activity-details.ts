@@ -157,6 +157,7 @@ export function detailsIn(props: JsonObject): ActivityDetails {
 
 const proofChanges: ReadonlyMap<string, string> = new Map([
   ['add', 'added'],
+  ['renew', 'renewed'],
   ['remove', 'removed'],
   ['enable', 'enabled'],
   ['disable', 'disabled'],

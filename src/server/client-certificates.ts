@@ -22,7 +22,7 @@ export class ClientCertificates {
   readonly #unasked = new WeakSet<Socket>();
   readonly #ofSocket = new WeakMap<Socket, Presented | 'none'>();
   /** By the fingerprint of the client's own certificate; the one that was used last at the end. */
-  readonly #chains = new Map<string, readonly Uint8Array[]>();
+  readonly #chains = new Map<string, readonly Buffer[]>();
 
   /** @param asks whether a new connection is asked for a certificate: browsers show their users a list of theirs. */
   constructor(asks: () => boolean) {
@@ -67,7 +67,7 @@ export class ClientCertificates {
     const certificate = socket.getPeerX509Certificate();
     if (!certificate) return undefined;
     const { raw, fingerprint256 } = certificate;
-    const chain: Uint8Array[] = [];
+    const chain: Buffer[] = [];
     let issuer = certificate.issuerCertificate;
     for (; issuer && chain.length < longestChain; issuer = issuer.issuerCertificate) {
       if (issuer.fingerprint256 === fingerprint256 || chain.some((each) => issuer?.raw.equals(each))) break;
@@ -76,13 +76,19 @@ export class ClientCertificates {
     return { leaf: raw, chain: this.#chainOf(fingerprint256, chain, socket.isSessionReused()) };
   }
 
-  #chainOf(leaf: string, sent: readonly Uint8Array[], isResumed: boolean): readonly Uint8Array[] {
-    const chain = isResumed ? (this.#chains.get(leaf) ?? sent) : sent;
+  /**
+   * Sessions cannot be told apart, so that one which is resumed has all that any connection with its leaf has sent: the
+   * last first. Other connections have only their own.
+   */
+  #chainOf(leaf: string, sent: readonly Buffer[], isResumed: boolean): readonly Buffer[] {
+    const kept = this.#chains.get(leaf) ?? [];
+    const isSent = (each: Buffer): boolean => sent.some((other) => each.equals(other));
+    const all = [...sent, ...kept.filter((each) => !isSent(each))].slice(0, longestChain);
     this.#chains.delete(leaf);
-    if (chain.length === 0) return chain;
-    this.#chains.set(leaf, chain);
+    if (all.length === 0) return all;
+    this.#chains.set(leaf, all);
     const [oldest] = this.#chains.size > mostChains ? this.#chains.keys() : [];
     if (oldest !== undefined) this.#chains.delete(oldest);
-    return chain;
+    return isResumed ? all : sent;
   }
 }

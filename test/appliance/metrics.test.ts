@@ -10,6 +10,7 @@ import type { ApplianceOptions } from '../../src/appliance/config.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
 import { serve } from '../../src/server/serve.ts';
 import { Buckets, mostRings, otherRings, RequestCounts, StoreCounts } from '../../src/telemetry/metrics/counts.ts';
+import { dns, TestCertificate } from '../support/client-certificates.ts';
 import { type Family, numberOf, parsePrometheus } from '../support/prometheus-text.ts';
 import { TokenIssuer } from '../support/token-issuer.ts';
 import { place } from './tenant-appliance.ts';
@@ -23,16 +24,22 @@ interface Caller {
   readonly app: OpenAppliance['app'];
   readonly host?: string;
   readonly key?: string;
+  readonly certificate?: TestCertificate['shown']['certificate'];
 }
 
-function send({ app, host = 'kms.example.org', key }: Caller, method: string, path: string, body?: object) {
+function send(
+  { app, host = 'kms.example.org', key, certificate }: Caller,
+  method: string,
+  path: string,
+  body?: object,
+) {
   const headers = {
     host,
     ...(key !== undefined && { authorization: `Bearer ${key}` }),
     ...(body && { 'content-type': 'application/json' }),
   };
   const init = { method, headers, ...(body && { body: JSON.stringify(body) }) };
-  return app.fetch(new Request(`http://${host}${path}`, init), {});
+  return app.fetch(new Request(`http://${host}${path}`, init), { ...(certificate && { certificate }) });
 }
 
 async function scrape(caller: Caller): Promise<Scraped> {
@@ -317,4 +324,26 @@ test('logins of programs are counted by the check that refused them', async () =
   const scraped = await scrape(root);
   const logins = (result: string) => numberOf(scraped, 'kms_workload_logins_total', { result });
   assert.deepEqual(['accepted', 'audience', 'subject', 'role'].map(logins), [2, 1, 1, 1]);
+});
+
+test('a certificate that is refused again and again is counted by the check each time', async () => {
+  await using at = await opened();
+  const { root, made, appliance } = at;
+  const now = Date.now();
+  const authority = await TestCertificate.authority(now);
+  const trust = { kind: 'certificate', ca: authority.pem, san: 'dns:app.example' };
+  await send(root, 'POST', `/auth/apikeys/${made.apiKey.keyid}/proofs`, trust);
+  const names = [dns('app.example')];
+  const loginsOf = async (certificate: TestCertificate | undefined, times: number) => {
+    const caller = { app: appliance.app, ...certificate?.shown };
+    for (let n = 0; n < times; n++) await send(caller, 'POST', '/auth/workload/login', { certificate: true });
+  };
+  await loginsOf(await authority.signs({ names }), 1);
+  await loginsOf(await authority.signs({ names, notAfter: now - 1000 }), 3);
+  await loginsOf(await TestCertificate.alone(now), 2);
+  await loginsOf(undefined, 2);
+  const scraped = await scrape(root);
+  const logins = (result: string) => numberOf(scraped, 'kms_workload_logins_total', { result });
+  const expected = { accepted: 1, time: 3, authority: 2, certificate: 2, other: undefined };
+  assert.deepEqual(Object.fromEntries(Object.keys(expected).map((result) => [result, logins(result)])), expected);
 });

@@ -270,7 +270,7 @@ test('a token is tested check by check, and what programs did reads as sentences
       `${sentence}: ${texts.join('\n')}`,
     );
   }
-  await entries.filter({ hasText: 'the token was refused by the check of its audience' }).waitFor();
+  await entries.filter({ hasText: 'the login was refused by the check of its audience' }).waitFor();
   const listed = entries.filter({ hasText: `proved by ${subject}` });
   assert.equal(await listed.count(), 1);
   await looksRight(page, 'activity-proofs', seen);

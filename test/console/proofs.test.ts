@@ -144,7 +144,7 @@ test('records about proofs say what was done, and who acted by one', () => {
   assert.deepEqual(proofDetailsOf(record({ action: 'session.create', props: by })), []);
 
   const refused = { action: 'session.create', validAction: false, status: 400, props: { refusedBy: 'audience' } };
-  assert.deepEqual(proofDetailsOf(record(refused)), ['the token was refused by the check of its audience']);
-  assert.equal(statusText(record(refused)), 'the token was refused by the check of its audience');
+  assert.deepEqual(proofDetailsOf(record(refused)), ['the login was refused by the check of its audience']);
+  assert.equal(statusText(record(refused)), 'the login was refused by the check of its audience');
   assert.equal(statusText(record({ ...refused, props: {} })), 'wrong secret');
 });

@@ -2,7 +2,7 @@
 // for bytes that are none.
 import 'reflect-metadata';
 import assert from 'node:assert/strict';
-import { X509Certificate } from 'node:crypto';
+import { generateKeyPairSync, type KeyObject, X509Certificate } from 'node:crypto';
 import { afterEach, test } from 'node:test';
 import * as x509 from '@peculiar/x509';
 import fc from 'fast-check';
@@ -12,6 +12,7 @@ import {
   commonNameDer,
   isSignedBy,
   isWeakKey,
+  nameText,
   newSerial,
   readCertificate,
   signedCertificate,
@@ -44,13 +45,17 @@ const algorithms = {
   RSA: { name: 'RSASSA-PKCS1-v1_5', modulusLength: 2048, publicExponent: new Uint8Array([1, 0, 1]), hash: 'SHA-256' },
 };
 
-async function made(kind: keyof typeof algorithms, more: object = {}): Promise<x509.X509Certificate> {
+async function made(
+  kind: keyof typeof algorithms,
+  more: object = {},
+  name = 'O=Example, CN=payroll',
+): Promise<x509.X509Certificate> {
   const algorithm = { ...algorithms[kind], ...more };
   // Cast: each of them makes a pair.
   const keys = (await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])) as CryptoKeyPair;
   return x509.X509CertificateGenerator.createSelfSigned({
     serialNumber: '00ff0102',
-    name: 'O=Example, CN=payroll',
+    name,
     notBefore: new Date('2026-01-01T00:00:00Z'),
     notAfter: new Date('2051-02-03T04:05:06Z'),
     signingAlgorithm: algorithm,
@@ -94,6 +99,30 @@ test('signatures count as they do for Node, by noble and by the platform', async
   const small = readCertificate(new Uint8Array((await made('RSA', { modulusLength: 1024 })).rawData));
   assert.equal(isSignedBy(small, small), false, 'nor do 1024 bits');
   assert.deepEqual([isWeakKey(small.spki), isWeakKey(sha1.spki)], [true, false]);
+});
+
+test('keys of clients are of the kinds and sizes that TLS takes', () => {
+  const pair = generateKeyPairSync as unknown as (type: string, options?: object) => { publicKey: KeyObject };
+  const ec = (namedCurve: string) => ['ec', { namedCurve }] as const;
+  const rsa = (type: string, modulusLength: number) => [type, { modulusLength }] as const;
+  const mlDsa = ['ml-dsa-44', 'ml-dsa-65', 'ml-dsa-87'].map((type) => [type] as const);
+  const good = [rsa('rsa', 2048), rsa('rsa-pss', 2048), ...['P-256', 'P-384', 'P-521'].map(ec), ['ed25519'], ['ed448']];
+  const dsa = ['dsa', { modulusLength: 2048, divisorLength: 256 }] as const;
+  const curves = ['secp256k1', 'secp224r1', 'prime192v1', 'brainpoolP256r1'].map(ec);
+  const weak = [rsa('rsa', 512), rsa('rsa', 1024), rsa('rsa-pss', 1024), ...curves, dsa, ['x25519']];
+  const spkiOf = ([type, options]: readonly unknown[]): Uint8Array =>
+    pair(String(type), options as object).publicKey.export({ type: 'spki', format: 'der' });
+  for (const each of [...good, ...mlDsa]) assert.equal(isWeakKey(spkiOf(each)), false, JSON.stringify(each));
+  for (const each of weak) assert.equal(isWeakKey(spkiOf(each)), true, JSON.stringify(each));
+  const explicit = generateKeyPairSync('ec', { namedCurve: 'P-256', paramEncoding: 'explicit' }).publicKey;
+  assert.equal(isWeakKey(explicit.export({ type: 'spki', format: 'der' })), true, 'a curve by its numbers');
+  assert.equal(isWeakKey(new Uint8Array([0x30, 0])), true);
+});
+
+test('names are told in the order in which they stand, whatever is in them', async () => {
+  const name = 'C=DE, O=Acme, OU=Ops, DC=example, CN=a\u0007\u202eb, 2.5.4.5=17';
+  const { subject } = readCertificate(new Uint8Array((await made('P-256', {}, name)).rawData));
+  assert.equal(nameText(subject), 'C=DE, O=Acme, OU=Ops, DC=example, CN=a??b, 550405=17');
 });
 
 test('an RSA authority signs nothing where RSA cannot be done', async () => {
@@ -143,6 +172,7 @@ test('altered bytes are refused or read, never more', async () => {
       const read = readCertificate(bytes);
       isSignedBy(read, read);
       isWeakKey(read.spki);
+      nameText(read.subject);
     } catch (error) {
       if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
     }

@@ -126,6 +126,32 @@ for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
   });
 }
 
+for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
+  test(`a resumed session keeps its chain, whatever other connections have sent (${maxVersion})`, async () => {
+    const server = await serving(`resumed-${maxVersion}`);
+    try {
+      const keyid = await newKey(server);
+      const authority = await TestCertificate.authority(Date.now(), 'CN=root');
+      await add(server, keyid, { ca: authority.pem, san: id });
+      const below = await authority.signs({ isAuthority: true, subject: 'CN=below' });
+      const program = await below.signs({ names: [uri(id)] });
+      const whole = await shownBy(program);
+      const other = await authority.signs({ isAuthority: true, subject: 'CN=other' });
+      const shownToo = { bare: program.pem, another: program.pem + other.pem };
+      const resuming = new Agent({ keepAlive: false, ca, ...whole, maxVersion });
+      assert.equal((await get(server.url, resuming)).status, 200);
+      for (const [what, cert] of Object.entries(shownToo)) {
+        const full = await get(server.url, new Agent({ keepAlive: false, ca, ...whole, cert, maxVersion }));
+        assert.deepEqual([full.status, full.isResumed], [401, false], `${what}: what others sent is not its own`);
+        const resumed = await get(server.url, resuming);
+        assert.deepEqual([resumed.status, resumed.isResumed], [200, true], what);
+      }
+    } finally {
+      await server.close();
+    }
+  });
+}
+
 test('an issued certificate works at all listeners with TLS, and others get in without one', async () => {
   const server = await serving('issued', { vaultListen: '127.0.0.1:0' });
   try {

@@ -19,6 +19,8 @@ interface Wanted {
   readonly purposes?: readonly string[];
   readonly keys?: CryptoKeyPair;
   readonly extensions?: readonly x509.Extension[];
+  /** Algorithm of the signature, for keys that are not P-256. */
+  readonly signing?: { readonly name: string; readonly hash: string };
 }
 
 /** A certificate with its key, which may sign others. */
@@ -63,7 +65,7 @@ export class TestCertificate {
       issuer: issuer ? issuer.#certificate.subjectName : subject,
       notBefore: new Date(wanted.notBefore ?? now - day),
       notAfter: new Date(wanted.notAfter ?? now + 30 * day),
-      signingAlgorithm: algorithm,
+      signingAlgorithm: wanted.signing ?? algorithm,
       publicKey: keys.publicKey,
       signingKey: (issuer?.keys ?? keys).privateKey,
       extensions: [

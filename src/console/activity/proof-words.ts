@@ -49,5 +49,5 @@ export function proofDetailsOf(record: ActivityRecord): string[] {
 }
 
 export function refusalOf(check: string): string {
-  return `the token was refused by the check of its ${checkText(check)}`;
+  return `the login was refused by the check of its ${checkText(check)}`;
 }

@@ -51,6 +51,9 @@ const checks: ReadonlyMap<string, string> = new Map([
   ['claims', 'claims'],
   ['api-key', 'API key'],
   ['once', 'single use'],
+  ['certificate', 'client certificate'],
+  ['authority', 'authority'],
+  ['name', 'name'],
 ]);
 
 /** The part of a token that a check is about, as in “the check of its audience”. */

@@ -14,6 +14,7 @@ import {
   type ProvenCertificate,
   presentedCertificate,
   presentedKey,
+  presentedProblem,
   provenBy,
 } from './client-certificates.ts';
 import {
@@ -36,41 +37,68 @@ type CertificateOutcome =
   | { readonly proven: ProvenCertificate }
   | { readonly proven?: undefined; readonly misfit: Misfit; readonly proof?: KnownProof; readonly keyid?: string };
 
-/** The proof that a client's certificate logs in by. `role` is as for logins by tokens. */
+interface ComparedLogin {
+  readonly presented: PresentedCertificate | undefined;
+  /** As for logins by tokens, but it chooses nothing: a certificate is one proof, which it must name. */
+  readonly role: string | undefined;
+}
+
+const none =
+  'the connection shows none; it needs TLS from the client to the appliance itself, without --behind-proxy between';
+
+/** The proof that a client's certificate logs in by. */
 export function compareCertificate(
   tables: Pick<Tables, 'apiKeys' | 'proofs'>,
-  presented: PresentedCertificate | undefined,
-  role: string | undefined,
+  { presented, role }: ComparedLogin,
+  isUsable: (key: CredentialRow) => boolean,
   now: number,
 ): CertificateOutcome {
-  if (!presented || presentedKey(presented) === undefined) {
-    return { misfit: { check: 'certificate', reason: 'the connection has none, or a malformed one' } };
+  const problem = presented ? presentedProblem(presented) : none;
+  if (!presented || problem !== undefined) return { misfit: { check: 'certificate', reason: problem ?? none } };
+  const proven = provenBy(tables, presented);
+  if (role !== undefined) {
+    const { keyid, proofs } = proofsOfRole(tables, role, 'certificate', now);
+    const isMeant =
+      proven && (role === proven.proof.id || (keyid === proven.proof.apikeyId && !tables.proofs.byId(role)));
+    if (!isMeant) return misfitOfRole(keyid, proofs, presented);
   }
-  if (role === undefined) {
-    const proven = provenBy(tables, presented);
-    return proven ? inTime(proven, now) : { misfit: { check: 'authority', reason: 'no API key has it as a proof' } };
-  }
-  const { keyid, proofs } = proofsOfRole(tables, role, 'certificate', now);
-  const reason = 'no API key of that name or id has a certificate as a proof';
-  if (keyid === undefined || proofs.length === 0) {
-    return { misfit: { check: 'role', reason }, ...(keyid !== undefined && { keyid }) };
-  }
+  if (!proven) return { misfit: { check: 'authority', reason: 'no API key has it as a proof' } };
+  return inForce(tables, proven, isUsable, now);
+}
+
+/** Why a certificate is not the proof that the login means. The proof that it came nearest to tells. */
+function misfitOfRole(
+  keyid: string | undefined,
+  proofs: readonly KnownProof[],
+  presented: PresentedCertificate,
+): CertificateOutcome {
   let nearest: CertificateOutcome | undefined;
   for (const proof of proofs) {
     const fit = compare(proof, presented);
-    const told = 'problem' in fit ? { misfit: { check: fit.problem, reason: fit.reason }, proof } : inTime(fit, now);
-    if (told.proven) return told;
-    if (!nearest || rankOf(told) > rankOf(nearest)) nearest = told;
+    const misfit: Misfit =
+      'problem' in fit ? { check: fit.problem, reason: fit.reason } : { check: 'role', reason: 'it is an older proof' };
+    if (misfit.check === 'role') return { misfit, proof };
+    if (!nearest || rankOf({ misfit }) > rankOf(nearest)) nearest = { misfit, proof };
   }
-  return nearest ?? { misfit: { check: 'role', reason } };
+  const reason = 'no API key of that name or id has a certificate as a proof';
+  return nearest ?? { misfit: { check: 'role', reason }, ...(keyid !== undefined && { keyid }) };
 }
 
-function inTime(proven: ProvenCertificate, now: number): CertificateOutcome {
-  if (holdsNow(proven, now)) return { proven };
-  const { proof } = proven;
+function inForce(
+  { apiKeys }: Pick<Tables, 'apiKeys'>,
+  proven: ProvenCertificate,
+  isUsable: (key: CredentialRow) => boolean,
+  now: number,
+): CertificateOutcome {
+  const { proof, from } = proven;
   if (!proof.active) return { misfit: { check: 'api-key', reason: 'the proof is switched off' }, proof };
-  const reason = now < proven.from ? 'it is not valid yet' : 'it has expired, or an authority of it has';
-  return { misfit: { check: 'time', reason }, proof };
+  if (!holdsNow(proven, now)) {
+    const reason = now < from ? 'it is not valid yet' : 'it, its proof or an authority of it has expired';
+    return { misfit: { check: 'time', reason }, proof };
+  }
+  const key = apiKeys.credentialById(proof.apikeyId);
+  if (key && isUsable(key)) return { proven };
+  return { misfit: { check: 'api-key', reason: 'its API key is disabled, expired, or not for this address' }, proof };
 }
 
 const order: readonly CertificateCheck[] = ['certificate', 'role', 'authority', 'name', 'time', 'api-key'];
@@ -79,9 +107,7 @@ function rankOf(outcome: CertificateOutcome): number {
   return outcome.proven ? order.length : order.indexOf(outcome.misfit.check);
 }
 
-interface CertificateLogin {
-  readonly presented: PresentedCertificate | undefined;
-  readonly role: string | undefined;
+interface CertificateLogin extends ComparedLogin {
   /** The lease that is wanted; undefined = as long as may be. */
   readonly seconds: number | undefined;
   /** It was refused just before, and needs no record again. */
@@ -96,14 +122,9 @@ export function loginByCertificate(
   isUsable: (key: CredentialRow) => boolean,
 ): OpenedSession {
   const { tx, world } = ctx;
-  const outcome = compareCertificate(tx, presented, role, world.now());
-  if (!outcome.proven || !presented) throw refusal(isRepeated ? {} : ctx, outcome);
+  const outcome = compareCertificate(tx, { presented, role }, isUsable, world.now());
+  if (!outcome.proven || !presented) throw refusal(ctx, outcome, isRepeated);
   const { proof, subject } = outcome.proven;
-  const key = tx.apiKeys.credentialById(proof.apikeyId);
-  if (!key || !isUsable(key)) {
-    const reason = 'its API key is disabled, expired, or not for this address';
-    throw refusal(ctx, { misfit: { check: 'api-key', reason }, proof });
-  }
   ctx.identify?.(proof.apikeyId, { proof: proof.id, subject });
   const boundTo = presentedKey(presented) ?? '';
   const details = { certificate: factsOf(proof, presented) };
@@ -111,11 +132,12 @@ export function loginByCertificate(
   return openWorkloadSession(ctx, { proof, subject, details, boundTo }, { ...lifetimes, workload });
 }
 
-function refusal(ctx: Pick<PublicContext, 'identify'>, outcome: CertificateOutcome): KmsError {
+/** Recorded under the API key that was meant; one that was refused just before is counted alone. */
+function refusal(ctx: Pick<PublicContext, 'identify'>, outcome: CertificateOutcome, isRepeated: boolean): KmsError {
   if (outcome.proven) throw new KmsError('internal', 'a certificate that fits is not refused');
   const { misfit, proof, keyid = proof?.apikeyId } = outcome;
   const { check, reason } = misfit;
-  ctx.identify?.(keyid, { refusedBy: check, ...(proof && { proof: proof.id }) });
+  ctx.identify?.(isRepeated ? undefined : keyid, { refusedBy: check, ...(proof && { proof: proof.id }) });
   const message = `the client certificate was refused: ${reason}`;
   return new KmsError('invalid', message, { body: { message, check } });
 }

@@ -2,12 +2,20 @@
 // name, and of one that the appliance issues.
 import type { Answer, Body } from '../../api/endpoints.ts';
 import { equalBytes, toHex } from '../../crypto/bytes.ts';
-import { type Certificate, isSignedBy, isWeakKey } from '../../crypto/certificates.ts';
+import {
+  type Certificate,
+  hasKnownSignature,
+  isSignedBy,
+  isSigner,
+  isWeakKey,
+  weakKey,
+} from '../../crypto/certificates.ts';
 import { sha256 } from '../../crypto/hash.ts';
 import { toPem } from '../../crypto/pem.ts';
 import { invalidField, KmsError } from '../../errors.ts';
 import type { ResourceRef } from '../../model/activity-details.ts';
 import { timestamp } from '../../model/timestamp.ts';
+import type { KnownProof } from '../../store/tables/proofs.ts';
 import type { Context } from '../context.ts';
 import { issueCertificate } from './client-authority.ts';
 import {
@@ -17,6 +25,8 @@ import {
   fingerprintOfProof,
   issuerProblem,
   keyHashOf,
+  presentedProblem,
+  provenBy,
   sanText,
   spiffeId,
   starredSubject,
@@ -27,10 +37,12 @@ type Told = Pick<Answer<'addProof'>, 'certificate' | 'privateKey' | 'caCertifica
 
 interface CertificateDraft {
   readonly subject: string;
-  readonly settings: CertificateTrust & { readonly fingerprint?: string };
-  readonly told: Told;
+  readonly settings: CertificateTrust;
+  /** The proof of the same API key that gets these settings, instead of a new one: a certificate was renewed. */
+  readonly renews?: KnownProof;
+  readonly told?: Told;
   /** Further objects that were made. */
-  readonly made: readonly ResourceRef[];
+  readonly made?: readonly ResourceRef[];
 }
 
 const usualDays = 90;
@@ -47,10 +59,10 @@ export function draftCertificate(ctx: Context, apikeyId: string, input: Certific
   const ways = [certificate !== undefined, ca !== undefined || san !== undefined, issue].filter(Boolean).length;
   if (ways !== 1) throw invalidField('certificate', 'expected one of certificate, ca with san, and issue');
   if (issue) return issued(ctx, apikeyId, days ?? usualDays);
-  if (certificate !== undefined) return pinned(ctx, certificate);
+  if (certificate !== undefined) return pinned(ctx, apikeyId, certificate);
   if (ca === undefined) throw invalidField('ca', 'is required: the authority that signs the certificates');
   if (san === undefined) throw invalidField('san', 'is required: the name that the certificates have');
-  return byIssuer(ctx, ca, san);
+  return byIssuer(ctx, apikeyId, ca, san);
 }
 
 function issued(ctx: Context, apikeyId: string, days: number): CertificateDraft {
@@ -64,39 +76,81 @@ function issued(ctx: Context, apikeyId: string, days: number): CertificateDraft 
 }
 
 /** A chain begins with the program's certificate. */
-function pinned({ tx, world }: Context, text: string): CertificateDraft {
-  const [certificate] = readPem('certificate', text);
+function pinned(ctx: Context, apikeyId: string, text: string): CertificateDraft {
+  const { tx, world } = ctx;
+  const [certificate, ...others] = readPem('certificate', text);
   needUsable('certificate', certificate, world.now());
+  const presented = { leaf: certificate.der, chain: others.map(({ der }) => der) };
+  const problem = presentedProblem(presented);
+  if (problem !== undefined) throw invalidField('certificate', `can be no proof: ${problem}`);
   const subject = keyHashOf(certificate);
-  if (tx.proofs.bySubject('certificate', subject)) {
-    throw new KmsError('conflict', 'a proof has the key of this certificate already: a program needs a key of its own');
-  }
-  return { subject, settings: { notAfter: certificate.notAfter }, told: {}, made: [] };
+  const { notAfter } = certificate;
+  const same = tx.proofs.bySubject('certificate', subject);
+  if (same) return renewal(ctx, apikeyId, same, { notAfter });
+  const fit = provenBy(tx, presented);
+  if (fit && fit.proof.apikeyId !== apikeyId) throw taken(ctx, fit.proof);
+  return { subject, settings: { notAfter } };
 }
 
-function byIssuer({ tx, world }: Context, text: string, given: string): CertificateDraft {
+/** Throws `conflict` if the proof is of another API key, or its certificate ends no earlier. */
+function renewal(
+  ctx: Context,
+  apikeyId: string,
+  proof: KnownProof,
+  renewed: Pick<CertificateTrust, 'notAfter' | 'ca'>,
+): CertificateDraft {
+  if (proof.apikeyId !== apikeyId) throw taken(ctx, proof);
+  const before = certificateTrust(proof);
+  if (renewed.notAfter <= before.notAfter) {
+    const until = timestamp(before.notAfter);
+    throw new KmsError('conflict', `the proof ${proof.id} is for the same already, until ${until}: nothing is renewed`);
+  }
+  return { subject: proof.subject ?? '', settings: { ...before, ...renewed }, renews: proof };
+}
+
+/** The refusal of what is a proof of another API key, which is named to those who may read it. */
+function taken({ caller }: Pick<Context, 'caller'>, { apikeyId }: KnownProof): KmsError {
+  const other = caller.flags.covers('apikey.read') ? `the API key ${apikeyId}` : 'another API key';
+  return new KmsError('conflict', `it is a proof of ${other} already: a program is one API key`);
+}
+
+function byIssuer(ctx: Context, apikeyId: string, text: string, given: string): CertificateDraft {
+  const { tx, world } = ctx;
   const [authority, ...others] = readPem('ca', text);
   if (others.length > 0) throw invalidField('ca', 'expected one certificate: add a proof for each authority');
   const problem = issuerProblem(authority, 0);
   if (problem !== undefined) throw invalidField('ca', `cannot sign client certificates: ${problem}`);
   needUsable('ca', authority, world.now());
-  const { subject: name, issuer, spki, notAfter } = authority;
-  if (equalBytes(name, issuer) && !isSignedBy(authority, authority)) {
-    throw invalidField('ca', 'its signature is wrong, or of an algorithm that does not count');
-  }
+  needSigner(authority);
+  const { spki, notAfter } = authority;
   const { san, subject } = checkedName(given);
   const fingerprint = toHex(sha256(spki));
-  const same = tx.proofs.byCertificateName(subject, mostOfName);
-  if (same.some((proof) => fingerprintOfProof(proof) === fingerprint && certificateTrust(proof).san === san)) {
-    throw new KmsError('conflict', 'a proof has this authority and name already');
+  const ca = toPem('CERTIFICATE', authority.der);
+  const named = tx.proofs.byCertificateName(subject, mostOfName);
+  const same = named.find((proof) => certificateTrust(proof).san === san && isOfAuthority(proof, authority));
+  if (same) return renewal(ctx, apikeyId, same, { ca, notAfter });
+  if (named.length >= mostOfName) throw new KmsError('quota', `at most ${mostOfName} proofs have one name`);
+  return { subject, settings: { ca, san, notAfter, fingerprint } };
+}
+
+/** Whether the proof trusts this authority: the same key by the same name, whatever its dates. */
+function isOfAuthority(proof: KnownProof, { spki, subject }: Certificate): boolean {
+  const { ca = '' } = certificateTrust(proof);
+  const [own] = fingerprintOfProof(proof) === toHex(sha256(spki)) ? certificatesOf(ca) : [];
+  return own !== undefined && equalBytes(own.subject, subject);
+}
+
+/** Throws `invalid` for an authority whose signatures never count, and for one that did not sign itself as it says. */
+function needSigner(authority: Certificate): void {
+  if (!isSigner(authority)) {
+    const counted = 'RSA of 2048, 3072 or 4096 bits, P-256, P-384, P-521 and Ed25519';
+    throw invalidField('ca', `signatures of its key do not count: those of ${counted} do`);
   }
-  if (same.length >= mostOfName) throw new KmsError('quota', `at most ${mostOfName} proofs have one name`);
-  return {
-    subject,
-    settings: { ca: toPem('CERTIFICATE', authority.der), san, notAfter, fingerprint },
-    told: {},
-    made: [],
-  };
+  if (!equalBytes(authority.subject, authority.issuer)) return;
+  if (!hasKnownSignature(authority)) {
+    throw invalidField('ca', 'its signature does not count: RSA (PKCS #1 v1.5) or ECDSA with SHA-2, and Ed25519 do');
+  }
+  if (!isSignedBy(authority, authority)) throw invalidField('ca', 'its signature is wrong');
 }
 
 function readPem(field: string, text: string): readonly [Certificate, ...Certificate[]] {
@@ -121,7 +175,7 @@ function readPem(field: string, text: string): readonly [Certificate, ...Certifi
 
 function needUsable(field: string, { spki, notAfter }: Certificate, now: number): void {
   if (notAfter + 1000 <= now) throw invalidField(field, `expired at ${timestamp(notAfter)}`);
-  if (isWeakKey(spki)) throw invalidField(field, 'its key is too weak, or of a kind that TLS does not use');
+  if (isWeakKey(spki)) throw invalidField(field, weakKey);
 }
 
 const hostName = /^(?!-)[a-z0-9_-]{1,63}(?:\.[a-z0-9_-]{1,63})*$/;

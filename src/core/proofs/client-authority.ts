@@ -47,8 +47,10 @@ export function issueCertificate(ctx: Context, apikeyId: string, days: number): 
   const work = inPlace(world);
   const there = livingAuthority(ctx);
   const key = there ?? newAuthorityKey(ctx);
-  const use = new KeyInUse(ctx, { key: key.id }, 'sign', work, issuesCertificates);
-  const stored = use.toMake(0, 'signing');
+  const { use, stored } = asAuthority(key, () => {
+    const opened = new KeyInUse(ctx, { key: key.id }, 'sign', work, issuesCertificates);
+    return { use: opened, stored: opened.toMake(0, 'signing') };
+  });
   const sign = (tbs: Uint8Array): Uint8Array => {
     const input = { bytes: tbs, isDigest: false };
     const made = work.run('sign', {
@@ -86,6 +88,19 @@ export function issueCertificate(ctx: Context, apikeyId: string, days: number): 
   } finally {
     scalar.fill(0);
     pkcs8.fill(0);
+  }
+}
+
+/** Runs `open`, whose refusal of the key gets its name and the ways out. */
+function asAuthority<T>({ name }: ManagedKey, open: () => T): T {
+  try {
+    return open();
+  } catch (error) {
+    if (!(error instanceof KmsError) || (error.code !== 'conflict' && error.code !== 'invalid')) throw error;
+    const message =
+      `${name}, which issues client certificates, cannot be used: ${error.message}. ` +
+      'One that is suspended can be enabled; delete any other, and the next certificate makes a new one';
+    throw new KmsError(error.code, message, { cause: error });
   }
 }
 

@@ -8,7 +8,9 @@ import {
   isSignedBy,
   isWeakKey,
   keyUsages,
+  nameText,
   readCertificate,
+  weakKey,
 } from '../../crypto/certificates.ts';
 import { sha256 } from '../../crypto/fast-hash.ts';
 import { pemBlocks } from '../../crypto/pem.ts';
@@ -29,20 +31,22 @@ export interface CertificateTrust {
   readonly ca?: string;
   /** The name that certificates must have: its kind, a colon and the name. */
   readonly san?: string;
-  /** End of the certificate, or of the authority's, in epoch milliseconds. */
-  readonly notAfter: number;
   /**
-   * The appliance issued the certificate: the proof ends with it. A client that has the key of a pinned one can make
-   * others of it, which have dates of their own.
+   * End of the certificate, or of the authority's, in epoch milliseconds. That of a pinned one binds nobody unless it is
+   * `issued`: the key is what is pinned, and its holder can make other certificates of it, with dates of their own.
    */
+  readonly notAfter: number;
+  /** The appliance issued the certificate: the proof ends at `notAfter`, whatever certificate is presented. */
   readonly issued?: true;
+  /** Of an authority: SHA-256 of its public key in hex. */
+  readonly fingerprint?: string;
 }
 
 /** Certificates from a leaf to its authority, both counted. */
 const longestChain = 5;
 /** Further certificates of a client that are looked at: no chain needs more, and each may cost several signatures. */
 const mostPresented = 4;
-/** Names in a certificate that proofs are looked up by. */
+/** Names in a certificate, by each of which proofs are looked up. */
 const mostNames = 20;
 /** Proofs of one name. */
 const mostCandidates = 20;
@@ -104,34 +108,40 @@ export function holdsNow({ proof, from, to }: ProvenCertificate, now: number): b
   return proof.active && from <= now && now < to + 1000;
 }
 
+/** Why a client's certificate can be no proof, whatever proofs there are: the end of a sentence about it. */
+export function presentedProblem(presented: PresentedCertificate): string | undefined {
+  const found = read(presented);
+  if (!found) return 'it is malformed';
+  return found.certificate.names.length > mostNames ? `it has more than ${mostNames} names` : undefined;
+}
+
 /**
- * The proof that a client's certificate is good for, which may be switched off or out of its time: a pinned one before
- * others, an exact name before one with a star, and of several the oldest.
+ * The proof that a client's certificate is: of all that it fits, the oldest, which may be switched off or out of its
+ * time. Hence no proof that somebody adds takes a program from its API key, and one that is switched off refuses.
  */
 export function provenBy(
   { proofs }: Pick<Tables, 'proofs'>,
   presented: PresentedCertificate | undefined,
 ): ProvenCertificate | undefined {
   const found = presented && read(presented);
-  if (!found || !presented) return undefined;
+  if (!found || !presented || presentedProblem(presented) !== undefined) return undefined;
   const pinned = proofs.bySubject('certificate', found.keyHash);
-  if (pinned) return fitOf(pinned, presented);
-  const { names } = found.certificate;
-  if (names.length > mostNames) return undefined;
+  const named = lookups(found.certificate).flatMap((subject) => proofs.byCertificateName(subject, mostCandidates));
+  for (const proof of [...(pinned ? [pinned] : []), ...named].sort((a, b) => a.seq - b.seq)) {
+    const fit = fitOf(proof, presented);
+    if (fit) return fit;
+  }
+  return undefined;
+}
+
+/** Subjects of proofs that may be for a certificate with these names. */
+function lookups({ names }: Certificate): string[] {
   const exact = names.map(({ kind, value }) => `san ${sanText(kind, value)}`);
   const starred = names.flatMap(({ kind, value }) => {
     const id = kind === 'uri' ? spiffeId(value) : undefined;
     return id ? [starredSubject(id.domain)] : [];
   });
-  let off: ProvenCertificate | undefined;
-  for (const subject of new Set([...exact, ...starred])) {
-    for (const proof of proofs.byCertificateName(subject, mostCandidates)) {
-      const fit = fitOf(proof, presented);
-      if (fit && proof.active) return fit;
-      off ??= fit;
-    }
-  }
-  return off;
+  return [...new Set([...exact, ...starred])];
 }
 
 /** How the certificate fits the proof; undefined if it does not. Dates and the proof's state are not looked at. */
@@ -159,15 +169,15 @@ export function compare(proof: KnownProof, presented: PresentedCertificate): Pro
     const to = issued ? Math.min(certificate.notAfter, notAfter) : certificate.notAfter;
     return { proof, subject: fingerprintOf(keyHash), from, to };
   }
-  const subject = nameOf(certificate, san);
+  const name = nameIn(certificate, san);
   let chain = chains.get(ca);
   if (!chain) {
     chain = chainTo(certificate, presented.chain, ca);
     chains.set(ca, chain);
   }
   if ('problem' in chain) return { problem: 'authority', reason: chain.problem };
-  if (subject === undefined) return { problem: 'name', reason: `it has not the name ${san}, or not alone` };
-  return { proof, subject, from: chain.from, to: chain.to };
+  if ('reason' in name) return { problem: 'name', reason: name.reason };
+  return { proof, subject: name.subject, from: chain.from, to: chain.to };
 }
 
 /** How a certificate proof is stored. */
@@ -199,21 +209,26 @@ export function spiffeId(uri: string, segment = /^[A-Za-z0-9._-]+$/): { readonly
   return path.split('/').every((each) => segment.test(each) && each !== '.' && each !== '..') ? { domain } : undefined;
 }
 
-/** The name of the certificate that the trust means; undefined if it has none. */
-function nameOf({ names, keyUsage = 0 }: Certificate, san: string): string | undefined {
+/** The name of the certificate that the trust means, or why it has none. */
+function nameIn(
+  { names, keyUsage = 0 }: Certificate,
+  san: string,
+): { readonly subject: string } | { readonly reason: string } {
   if (!san.startsWith('uri:spiffe://')) {
     const found = names.find(({ kind, value }) => sanText(kind, value) === san);
-    return found?.value;
+    return found ? { subject: found.value } : { reason: `it does not have the name ${san}` };
   }
   // An X.509-SVID has exactly one URI, and signs neither certificates nor lists of revoked ones.
   const [only, ...others] = names.filter(({ kind }) => kind === 'uri');
-  if (!only || others.length > 0 || !spiffeId(only.value) || (keyUsage & keyUsages.crlSign) !== 0) return undefined;
-  return fitsGlob(san.slice('uri:'.length), only.value) ? only.value : undefined;
+  const isIt = only !== undefined && spiffeId(only.value) && fitsGlob(san.slice('uri:'.length), only.value);
+  if (!isIt || others.length > 0) return { reason: `it does not have ${san} as its only URI` };
+  if ((keyUsage & keyUsages.crlSign) !== 0) return { reason: 'its key signs lists of revoked certificates' };
+  return { subject: only.value };
 }
 
 /** Why a leaf may not log in whatever signed it; undefined if it may. */
 function leafProblem({ isAuthority, keyUsage, purposes, isRestricted, spki }: Certificate): string | undefined {
-  if (isWeakKey(spki)) return 'its key is too weak';
+  if (isWeakKey(spki)) return weakKey;
   if (isAuthority) return 'it is an authority';
   if (isRestricted) return 'it has restrictions that are not understood';
   if (purposes && !purposes.includes(clientAuth)) return 'it is not for clients';
@@ -225,7 +240,7 @@ function leafProblem({ isAuthority, keyUsage, purposes, isRestricted, spki }: Ce
 /** Why this cannot be the issuer of what is below it; undefined if it can. `between` are authorities below it. */
 export function issuerProblem(issuer: Certificate, between: number): string | undefined {
   const { isAuthority, keyUsage, pathLength, purposes, isRestricted, spki } = issuer;
-  if (isWeakKey(spki)) return 'its key is too weak, or of a kind that TLS does not use';
+  if (isWeakKey(spki)) return weakKey;
   if (!isAuthority) return 'it is no authority: basicConstraints say CA:FALSE, or nothing';
   if (keyUsage !== undefined && (keyUsage & keyUsages.keyCertSign) === 0) return 'its key does not sign certificates';
   if (isRestricted) return 'it has restrictions that are not understood, such as constraints on names';
@@ -277,7 +292,13 @@ export function certificatesOf(pem: string): Certificate[] {
 }
 
 /** In hex: of the pinned key, or of the authority's. */
-export function fingerprintOfProof({ subject = '', settings }: Pick<KnownProof, 'subject' | 'settings'>): string {
-  const { fingerprint } = settings;
-  return typeof fingerprint === 'string' ? fingerprint : fingerprintOf(subject);
+export function fingerprintOfProof(proof: Pick<KnownProof, 'subject' | 'settings'>): string {
+  return certificateTrust(proof).fingerprint ?? fingerprintOf(proof.subject ?? '');
+}
+
+/** The name of a proof's authority for people; undefined for a pinned certificate. */
+export function authorityOfProof(proof: Pick<KnownProof, 'settings'>): string | undefined {
+  const { ca } = certificateTrust(proof);
+  const [authority] = ca === undefined ? [] : certificatesOf(ca);
+  return authority && nameText(authority.subject);
 }

@@ -16,6 +16,12 @@ interface LoginOrigin {
   readonly address: string;
 }
 
+/** A login that is braked: the same proof for another API key is another try, which has a record of its own. */
+interface LoginTry {
+  readonly token: string;
+  readonly role: string | undefined;
+}
+
 interface Refused {
   readonly at: number;
   tries: number;
@@ -39,16 +45,16 @@ export class WorkloadBrake {
    */
   async attempt<T extends { readonly proven?: unknown }>(
     origin: LoginOrigin,
-    token: string,
+    asked: LoginTry,
     work: () => Promise<T>,
   ): Promise<{ readonly outcome: T; readonly isRepeated: boolean }> {
     const turn = await this.#backoff.begin(origin);
     try {
       const outcome = await work();
-      const isRepeated = outcome.proven === undefined && this.#count(origin, token, turn);
+      const isRepeated = outcome.proven === undefined && this.#count(origin, asked, turn);
       return { outcome, isRepeated };
     } catch (error) {
-      this.#count(origin, token, turn);
+      this.#count(origin, asked, turn);
       throw error;
     } finally {
       turn.abandoned();
@@ -60,9 +66,9 @@ export class WorkloadBrake {
     this.#backoff.forgive(origin);
   }
 
-  /** Returns whether the token was refused within the last minute. */
-  #count({ tenant, address }: LoginOrigin, token: string, turn: BackoffTurn): boolean {
-    const name = `${tenant} ${address} ${hashSecret(token)}`;
+  /** Returns whether the same was refused within the last minute. */
+  #count({ tenant, address }: LoginOrigin, { token, role = '' }: LoginTry, turn: BackoffTurn): boolean {
+    const name = `${tenant} ${address} ${hashSecret(token)} ${hashSecret(role)}`;
     const now = this.#elapsed();
     const known = this.#refused.get(name);
     if (known && now - known.at < rememberedFor) {

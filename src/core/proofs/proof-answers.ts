@@ -8,7 +8,7 @@ import type { ApiKey } from '../../store/tables/api-keys.ts';
 import type { KnownProof, Proof } from '../../store/tables/proofs.ts';
 import { findApiKey } from '../accounts.ts';
 import type { Caller, Context } from '../context.ts';
-import { certificateTrust, fingerprintOfProof } from './client-certificates.ts';
+import { authorityOfProof, certificateTrust, fingerprintOfProof } from './client-certificates.ts';
 import { type Trust, trustOf } from './trust.ts';
 
 /** The id under which the secret is listed among the proofs. */
@@ -66,13 +66,16 @@ function trustAnswer({ issuer, audiences, subject, claims, jwks, jwksUrl, once, 
   };
 }
 
-/** Fields of a certificate proof in answers. */
-function certificateAnswer(proof: Pick<KnownProof, 'subject' | 'settings'>) {
-  const { san, notAfter } = certificateTrust(proof);
+/** Fields of a certificate proof in answers and records. */
+export function certificateAnswer(proof: Pick<KnownProof, 'subject' | 'settings'>) {
+  const { san, notAfter, issued } = certificateTrust(proof);
+  const authority = authorityOfProof(proof);
   return {
     fingerprint: fingerprintOfProof(proof),
     notAfter: timestamp(notAfter),
     ...(san !== undefined && { san }),
+    ...(authority !== undefined && { authority }),
+    ...(issued && { issued }),
   };
 }
 

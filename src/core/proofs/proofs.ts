@@ -14,7 +14,14 @@ import { holderNeeded, isOperatorTenant, mayGrant, mayTouch } from '../authoriza
 import type { Context } from '../context.ts';
 import { newAccessKey } from './access-keys.ts';
 import { draftCertificate } from './certificate-proofs.ts';
-import { proofAnswer, proofsOf, type ShownProof, secretAnswer, secretProof } from './proof-answers.ts';
+import {
+  certificateAnswer,
+  proofAnswer,
+  proofsOf,
+  type ShownProof,
+  secretAnswer,
+  secretProof,
+} from './proof-answers.ts';
 import type { TokenVerifier } from './token-verifier.ts';
 import { checkedTrust, type TrustInput } from './trust.ts';
 
@@ -39,15 +46,18 @@ export function addProof(ctx: Context, { keyid, proof, verifier }: AddProof): Ne
   mayTouch(caller, key);
   mayGrant(caller, flagsOfText(key.flagsText));
   const all = proofsOf(tx, key);
-  if (all.length >= mostProofs) throw new KmsError('quota', `an API key has at most ${mostProofs} proofs`);
+  const needRoom = (): void => {
+    if (all.length >= mostProofs) throw new KmsError('quota', `an API key has at most ${mostProofs} proofs`);
+  };
+  needFieldsOfKind(proof);
+  if (proof.kind === 'certificate') return addCertificate(ctx, key, proof, needRoom);
+  needRoom();
   const { name = '' } = proof;
   switch (proof.kind) {
     case 'secret':
       return addSecret(ctx, key);
     case 'aws':
       return addAccessKey(ctx, key, name);
-    case 'certificate':
-      return addCertificate(ctx, key, name, proof);
     case 'jwt': {
       const given = proof.jwks === undefined ? proof : { ...proof, jwks: verifier.publicKeys(proof.jwks) };
       const trust = checkedTrust(trustInput(given), mayAskPrivate(ctx));
@@ -59,6 +69,21 @@ export function addProof(ctx: Context, { keyid, proof, verifier }: AddProof): Ne
       );
     }
   }
+}
+
+/** Fields of each kind, besides the kind itself. */
+const fieldsOfKind: Readonly<Record<ProofInput['kind'], readonly (keyof ProofInput)[]>> = {
+  secret: [],
+  aws: ['name'],
+  certificate: ['name', 'certificate', 'ca', 'san', 'issue', 'days'],
+  jwt: ['name', 'issuer', 'audience', 'subject', 'claims', 'jwks', 'jwksUrl', 'ca', 'once', 'longest'],
+};
+
+/** Throws `invalid` for a field of another kind: it would be lost, and with it what its sender meant. */
+function needFieldsOfKind({ kind, ...fields }: ProofInput): void {
+  const own: readonly string[] = fieldsOfKind[kind];
+  const odd = Object.keys(fields).find((field) => !own.includes(field));
+  if (odd !== undefined) throw invalidField(odd, `is not for proofs of the kind ${kind}`);
 }
 
 /** Throws `invalid` for fields that are missing. */
@@ -103,10 +128,19 @@ function addAccessKey(ctx: Context, key: ApiKey, name: string): NewProof {
   return { ...shownAsNew(ctx, key, made), secretAccessKey };
 }
 
-function addCertificate(ctx: Context, key: ApiKey, name: string, given: ProofInput): NewProof {
-  const { subject, settings, told, made } = draftCertificate(ctx, key.id, given);
+function addCertificate(ctx: Context, key: ApiKey, given: ProofInput, needRoom: () => void): NewProof {
+  const draft = draftCertificate(ctx, key.id, given);
+  const { subject, renews, told, made } = draft;
   // A spread, since settings are stored as a plain object.
-  const proof = insert(ctx, key, { kind: 'certificate', name, subject, settings: { ...settings } });
+  const settings = { ...draft.settings };
+  if (renews) {
+    ctx.tx.proofs.setSettings(renews.id, settings);
+    const proof = findProof(ctx.tx, key, renews.id);
+    noteProof(ctx, key, proof, 'renew');
+    return proofAnswer(proof);
+  }
+  needRoom();
+  const proof = insert(ctx, key, { kind: 'certificate', name: given.name ?? '', subject, settings });
   noteProof(ctx, key, proof, 'add', made);
   return { ...proofAnswer(proof), ...told };
 }
@@ -214,11 +248,16 @@ function noteProof(
   what: string,
   made: readonly ResourceRef[] = [],
 ): void {
-  const { issuer, audiences, subject: sub, claims } = kind === 'jwt' && settings ? settings : {};
-  const full = { issuer, audience: audiences, subject: sub, claims };
-  const trust = JSON.stringify(full).length > longestTrust ? { issuer } : full;
-  const known = kind === 'jwt' ? trust : subject === undefined ? undefined : { subject };
+  const known = settings && knownBy({ kind, subject, settings });
   const proof: ResourceRef = { type: 'proof', id, name: kind };
   const objects = [proof, ...made];
   ctx.note({ object: apiKeyThing(key), objects, proofChange: what, ...(known && { trust: known }) });
+}
+
+function knownBy({ kind, subject, settings }: Required<Omit<NotedProof, 'id'>>): JsonObject | undefined {
+  if (kind === 'certificate') return certificateAnswer({ subject, settings });
+  if (kind !== 'jwt') return subject === undefined ? undefined : { subject };
+  const { issuer, audiences: audience, subject: sub, claims } = settings;
+  const full = { issuer, audience, subject: sub, claims };
+  return JSON.stringify(full).length > longestTrust ? { issuer } : full;
 }

@@ -3,6 +3,7 @@
 // mapped to one of them or answered here. For what clients depend on, see docs/guide-vault.md.
 import { Bearer } from '../../core/credential.ts';
 import { lookUpManagedKey } from '../../core/managed-key-names.ts';
+import { presentedKey, presentedProblem } from '../../core/proofs/client-certificates.ts';
 import { secretNameAt } from '../../core/secret-paths.ts';
 import { KmsError } from '../../errors.ts';
 import { certificateOf, knownAsker } from '../../http/admission.ts';
@@ -237,11 +238,16 @@ class VaultSurface {
     const given = objectOf(await readBytes(request));
     // Refused like those to a tenant that there is.
     tokenLogins[method].body?.(given);
-    if (method === 'cert' && !programsCertificate(request)) return noCertificate;
-    const { role, jwt } = given;
+    const { role, jwt, name: named } = given;
+    const certificate = programsCertificate(request);
+    const asked =
+      method === 'cert'
+        ? { token: presentedKey(certificate) ?? '', role: String(named ?? '') }
+        : { token: String(jwt), role: String(role) };
     const origin = { tenant: `named ${name.slice(0, 253)}`, address: request.remoteAddress ?? 'local' };
-    await people.workloads.attempt(origin, String(jwt), async () => ({}));
-    return unknownRole(method, role);
+    await people.workloads.attempt(origin, asked, async () => ({}));
+    const isWithout = !certificate || presentedProblem(certificate) !== undefined;
+    return method === 'cert' && isWithout ? noCertificate : unknownRole(method, role);
   }
 
   /** Queues like all other requests: senders of unknown tokens wait along with holders of known ones. */

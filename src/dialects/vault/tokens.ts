@@ -40,27 +40,27 @@ interface Holder {
 const longestName = 253;
 
 /**
- * The holder of the credential; undefined if it is unknown or not usable. Records the request if it is known.
+ * The holder of the credential; undefined if it is unknown or not usable. Records the request if it is known, with the
+ * status that a usable holder is answered with.
  */
-export async function holderOf(asked: TokenRequest, action: string, status: number): Promise<Holder | undefined> {
+export async function holderOf(
+  asked: TokenRequest,
+  action: string,
+  answered: number | ((holder: Holder) => number),
+): Promise<Holder | undefined> {
   const { credential, from, handle, world } = asked;
   if (credential === undefined) return undefined;
   return handle.store.transaction((tx) => {
     const known = identify(tx, credential, from, world.now());
     if (!known) return undefined;
     const { caller, usable } = known;
-    const props = { ...proofProps(caller), dialect: 'vault' };
-    const told = {
-      keyid: caller.id,
-      action,
-      validAction: usable && status < 400,
-      status: usable ? status : 401,
-      props,
-    };
-    tx.record(activityRecord(world, { ...told, address: from.remoteAddress }));
-    if (!usable) return undefined;
     const key = caller.kind === 'apikey' ? tx.apiKeys.byId(caller.id) : undefined;
-    return { id: caller.id, createdAt: key?.createdAt ?? world.now(), expiresAt: key?.expiresAt };
+    const holder = { id: caller.id, createdAt: key?.createdAt ?? world.now(), expiresAt: key?.expiresAt };
+    const props = { ...proofProps(caller), dialect: 'vault' };
+    const status = !usable ? 401 : typeof answered === 'number' ? answered : answered(holder);
+    const told = { keyid: caller.id, action, validAction: status < 400, status, props };
+    tx.record(activityRecord(world, { ...told, address: from.remoteAddress }));
+    return usable ? holder : undefined;
   });
 }
 
@@ -98,7 +98,8 @@ export async function lookUpSelf(asked: TokenRequest): Promise<VaultResponse> {
 
 /** A key without an expiry is answered like a token that never expires. */
 export async function renewSelf(asked: TokenRequest): Promise<VaultResponse> {
-  const holder = await holderOf(asked, 'session.refresh', 200);
+  const isLeased = ({ expiresAt }: Holder): boolean => expiresAt !== undefined;
+  const holder = await holderOf(asked, 'session.refresh', (each) => (isLeased(each) ? 200 : 400));
   if (!holder) return permissionDenied;
   const { id, expiresAt } = holder;
   if (expiresAt === undefined) return problem(400, 'invalid lease ID');

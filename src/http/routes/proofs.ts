@@ -67,7 +67,7 @@ export const proofRoutes: RoutesOf<(typeof proofEndpoints)[number]['id']> = {
       const origin = { tenant: handle.tenant.id, address: input.address };
       const isGood = (key: CredentialRow): boolean => isUsable(key, fromOf(input), appliance.world.now());
       let aim: LoginAim = { keyid: undefined, candidates: [] };
-      const { outcome, isRepeated } = await workloads.attempt(origin, token, async () => {
+      const { outcome, isRepeated } = await workloads.attempt(origin, { token, role }, async () => {
         const asked = { role, issuer: tokens.namedBy(token)?.issuer, now: appliance.world.now() };
         aim = await handle.store.transaction((tables) => aimOf(tables, asked));
         const compared = await compareToken(tokens, token, aim);
@@ -98,19 +98,20 @@ function offMisfit(isProofOn: boolean): Misfit {
   return { check: 'api-key', reason: isProofOn ? 'the API key is disabled or expired' : 'the proof is disabled' };
 }
 
-/** Braked like logins by tokens, by the key of the certificate. */
+/** Braked like logins by tokens, by the key of the certificate and the role. */
 async function certificateLogin(input: Input<EndpointOf<'workloadLogin'>>): Promise<(ctx: PublicContext) => Login> {
   const { open, appliance, handle, certificate: presented } = input;
   const { role, seconds } = input.body;
   const { lifetimes, workloads } = open.people;
   const origin = { tenant: handle.tenant.id, address: input.address };
   const now = appliance.world.now();
-  const { isRepeated } = await workloads.attempt(origin, presentedKey(presented) ?? '', () =>
-    handle.store.transaction((tables) => compareCertificate(tables, presented, role, now)),
+  const isGood = (key: CredentialRow): boolean => isUsable(key, fromOf(input), now);
+  const { isRepeated } = await workloads.attempt(origin, { token: presentedKey(presented) ?? '', role }, () =>
+    handle.store.transaction((tables) => compareCertificate(tables, { presented, role }, isGood, now)),
   );
   return (ctx) => {
     const wanted = { presented, role, seconds, isRepeated };
-    const { token, session } = loginByCertificate(ctx, wanted, lifetimes, (key) => isUsable(key, fromOf(input), now));
+    const { token, session } = loginByCertificate(ctx, wanted, lifetimes, isGood);
     workloads.forgive(origin);
     return { accessToken: token, ...sessionAnswer(session, now) };
   };

@@ -31,9 +31,13 @@ export interface SealedSecret {
 }
 
 /** The part of a proof that authentication needs. */
-export type KnownProof = Omit<Proof, 'usedAt'>;
+export interface KnownProof extends Omit<Proof, 'usedAt'> {
+  /** Higher than those of older proofs. */
+  readonly seq: number;
+}
 
 interface ProofRow extends Row {
+  seq: number;
   id: string;
   apikey_id: string;
   kind: string;
@@ -49,7 +53,7 @@ interface ProofRow extends Row {
 
 type ShownRow = ProofRow & { used_at: number | null };
 
-const columns = 'id, apikey_id, kind, name, active, subject, settings, epoch, sealed, created_at, created_by';
+const columns = 'seq, id, apikey_id, kind, name, active, subject, settings, epoch, sealed, created_at, created_by';
 const shown = `SELECT ${columns}, (SELECT used_at FROM api_key_proof_uses u WHERE u.proof_id = api_key_proofs.id)
   AS used_at FROM api_key_proofs`;
 
@@ -118,7 +122,7 @@ export function proofTable(sql: Sql) {
         .map(fromRow),
 
     /** Oldest first. */
-    ofKey: (apikeyId: string): Proof[] =>
+    ofKey: (apikeyId: string): (Proof & KnownProof)[] =>
       sql.all<ShownRow>(`${shown} WHERE apikey_id = ? ORDER BY seq`, apikeyId).map((row) => ({
         ...fromRow(row),
         usedAt: row.used_at ?? undefined,
@@ -149,6 +153,10 @@ export function proofTable(sql: Sql) {
       sql.run('UPDATE api_key_proofs SET active = ? WHERE id = ?', active ? 1 : 0, id);
     },
 
+    setSettings(id: string, settings: JsonObject): void {
+      sql.run('UPDATE api_key_proofs SET settings = ? WHERE id = ?', toJson(settings), id);
+    },
+
     erase(id: string): void {
       sql.run('DELETE FROM api_key_proof_uses WHERE proof_id = ?', id);
       sql.run('DELETE FROM api_key_proofs WHERE id = ?', id);
@@ -168,6 +176,7 @@ export function proofTable(sql: Sql) {
 
 function fromRow(row: ProofRow): KnownProof {
   return {
+    seq: row.seq,
     id: row.id,
     apikeyId: row.apikey_id,
     // Cast: only `insert` writes the column.
