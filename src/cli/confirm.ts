@@ -7,7 +7,7 @@ import { isLabel } from '../model/label.ts';
 import type { Cli, CliOf } from './command.ts';
 import { type Local, localUrl, withClient, withLocal } from './connect.ts';
 import { chosenTenant } from './default-tenants.ts';
-import { networkFetch } from './fetch.ts';
+import { remoteFetch } from './fetch.ts';
 import type { destroying } from './grammar/option-sets.ts';
 import { fitted, write } from './io.ts';
 import { socketFetch } from './local-socket.ts';
@@ -108,6 +108,6 @@ async function labelOf(cli: Cli, isRemote: boolean): Promise<string | undefined>
 
 async function publicFetch(cli: Cli, isRemote: boolean) {
   const remote = isRemote ? await remoteOf(cli) : undefined;
-  if (remote) return { baseUrl: remote.baseUrl, fetch: networkFetch(remote.baseUrl, remote.authorities) };
+  if (remote) return { baseUrl: remote.baseUrl, fetch: remoteFetch(remote) };
   return { baseUrl: localUrl, fetch: socketFetch(await dataDirectory(cli)) };
 }

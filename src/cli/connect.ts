@@ -15,7 +15,7 @@ import { tenantHeader } from '../model/names.ts';
 import type { Cli } from './command.ts';
 import { localTenant } from './default-tenants.ts';
 import { withoutKey } from './exit.ts';
-import { networkFetch } from './fetch.ts';
+import { remoteFetch, stoppable } from './fetch.ts';
 import { say } from './io.ts';
 import { isServing, socketFetch } from './local-socket.ts';
 import { keySources } from './master-key.ts';
@@ -43,6 +43,8 @@ export interface Connection {
   tenantId(): Promise<string | undefined>;
   /** Headers with the credential; empty on this machine. */
   readonly headers: Readonly<Record<string, string>>;
+  /** Whether a client certificate stands for a credential. */
+  readonly hasCertificate?: boolean;
   close(): Promise<void>;
 }
 
@@ -98,13 +100,14 @@ function isOfReading(error: unknown): error is Error {
  * Anything may answer over the network, or at a socket in a directory that somebody else made, so an answer that does
  * not fit is not a defect of this program. Hints from the appliance of this machine are shown.
  */
-function asAnswered({ way, headers }: Pick<Connection, 'way'> & Partial<Connection>, error: unknown): unknown {
+function asAnswered({ way, ...more }: Pick<Connection, 'way'> & Partial<Connection>, error: unknown): unknown {
   if (way !== 'in-process' && isOfReading(error)) {
     const { code, message, hint, cause } = unexpected(error.message, error);
     const local = 'is it a kms of this version that serves the data directory? its log says which';
     return new KmsError(code, message, { hint: way === 'socket' ? local : hint, cause });
   }
-  if (way === 'network') return headers?.authorization === undefined ? withoutKey(error) : error;
+  const { headers, hasCertificate } = more;
+  if (way === 'network') return headers?.authorization === undefined ? withoutKey(error, hasCertificate) : error;
   const { hint } = Object(error instanceof KmsError ? error.body : undefined);
   if (!(error instanceof KmsError) || typeof hint !== 'string') return error;
   return new KmsError(error.code, error.message, { ...error, hint, cause: error.cause });
@@ -128,7 +131,7 @@ export async function openConnection(cli: Cli, later?: boolean): Promise<Connect
  * The appliance of this machine, whatever else is configured; `later`: only its server, which may not be running yet.
  */
 async function openHere(cli: Cli, later = false): Promise<Connection> {
-  for (const option of ['--api-key-file', '--ca-file'] as const) {
+  for (const option of ['--api-key-file', '--ca-file', '--client-cert', '--client-key'] as const) {
     if (cli.globals.isTyped(option)) throw cli.wrong(`${option} goes with --server`);
   }
   const data = await dataDirectory(cli);
@@ -215,7 +218,7 @@ export async function localHeaders(cli: Cli): Promise<Record<string, string>> {
 
 async function locally(cli: Cli, way: Way, { fetch, close }: Pick<Connection, 'fetch' | 'close'>): Promise<Connection> {
   const headers = await localHeaders(cli);
-  const { send, save, applianceId, seen } = watched(cli, stoppable(cli, fetch), localUrl);
+  const { send, save, applianceId, seen } = watched(cli, stoppable(cli.io.signal, fetch), localUrl);
   const made = clients({ baseUrl: localUrl, fetch: send, headers, retries: 0, timeout: unlimited });
   return {
     way,
@@ -231,7 +234,7 @@ async function locally(cli: Cli, way: Way, { fetch, close }: Pick<Connection, 'f
 }
 
 async function overNetwork(cli: Cli, remote: Remote): Promise<Connection> {
-  const { baseUrl, apiKey, authorities, profile } = remote;
+  const { baseUrl, apiKey, certificate, profile } = remote;
   if (cli.globals.isTyped('--tenant')) {
     throw new KmsError('usage', '--tenant is for the local appliance; over the network the host name decides', {
       hint: `use the tenant's own address ${profile === undefined ? 'with --server' : 'in a profile'}`,
@@ -241,7 +244,7 @@ async function overNetwork(cli: Cli, remote: Remote): Promise<Connection> {
   if (apiKey !== undefined && isOpenToOthers(url)) {
     await say(cli.io, `warning: the API key goes to ${url.host} unencrypted; use an https address`);
   }
-  const { send, save, applianceId, seen } = watched(cli, stoppable(cli, networkFetch(baseUrl, authorities)), baseUrl);
+  const { send, save, applianceId, seen } = watched(cli, stoppable(cli.io.signal, remoteFetch(remote)), baseUrl);
   const made = clients({ baseUrl, fetch: send, timeout: unlimited, ...(apiKey === undefined ? {} : { apiKey }) });
   const headers: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
   return {
@@ -250,6 +253,7 @@ async function overNetwork(cli: Cli, remote: Remote): Promise<Connection> {
     baseUrl,
     fetch: send,
     headers,
+    hasCertificate: certificate !== undefined,
     tenantHeaders: {},
     applianceId,
     tenantId: () => tenantId(made.client, seen),
@@ -283,14 +287,6 @@ function clients(options: ClientOptions & Pick<Connection, 'fetch'>): Pick<Conne
       };
       return createClient({ ...options, fetch });
     },
-  };
-}
-
-/** Ctrl-C aborts a request in progress. Redirects are not followed: requests go only to the named address. */
-function stoppable(cli: Cli, send: Connection['fetch']): Connection['fetch'] {
-  return (request) => {
-    const signal = AbortSignal.any([request.signal, cli.io.signal]);
-    return send(new Request(request, { signal, redirect: 'manual' }));
   };
 }
 

@@ -53,9 +53,15 @@ export function isInterruption(io: Io, error: unknown): boolean {
 }
 
 /** The error of a request without a credential: nothing is wrong with a key that was not given. */
-export function withoutKey(error: unknown): unknown {
+export function withoutKey(error: unknown, hasCertificate = false): unknown {
   if (!(error instanceof KmsError) || error.code !== 'unauthenticated') return error;
-  const hint = 'use --api-key-file FILE, KMS_API_KEY or a profile that has one';
+  if (hasCertificate) {
+    return new KmsError('unauthenticated', 'the client certificate proves no API key here', {
+      hint: '`kms apikey login KEY --certificate` says why; it counts with TLS to the appliance itself alone, not through a proxy',
+      cause: error,
+    });
+  }
+  const hint = 'use --api-key-file FILE, KMS_API_KEY or a profile that has one, or --client-cert FILE';
   return new KmsError('unauthenticated', 'no API key was given', { hint, cause: error });
 }
 

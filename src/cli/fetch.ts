@@ -1,12 +1,15 @@
 // `fetch` for commands over the network, with the given authorities, and a limit to how long an answer takes.
 import { request as httpRequest } from 'node:http';
+import { request as httpsRequest } from 'node:https';
 import { connect as tlsConnect } from 'node:tls';
 import { paths } from '../api/paths.ts';
 import { plainEncoding, refuseInflated } from '../client/bounded.ts';
 import { notOurs, timedOut } from '../client/failure.ts';
 import { unless } from '../client/unless.ts';
 import { KmsError, systemCode, systemRefusal } from '../errors.ts';
-import { type Authorities, isOpenToOthers } from './target.ts';
+import type { ClientCertificate } from './client-certificate.ts';
+import { exchange } from './http-request.ts';
+import { type Authorities, isOpenToOthers, type Remote } from './target.ts';
 
 type Fetch = (request: Request) => Promise<Response>;
 
@@ -32,6 +35,27 @@ const longestWait = 120_000;
 /** Paths of answers of any length: their reading ends after five minutes without a byte, the default of `fetch`. */
 const streamed = [paths.createBackup, paths.exportActivity].map(([, path]) => path);
 
+/** For requests to an appliance, with what is known of it. */
+export function remoteFetch({ baseUrl, authorities, certificate }: Remote): Fetch {
+  return networkFetch(baseUrl, authorities, { certificate });
+}
+
+/** The signal aborts a request in progress. Redirects are not followed: requests go only to the named address. */
+export function stoppable(signal: AbortSignal, send: Fetch): Fetch {
+  return (request) => {
+    const either = AbortSignal.any([request.signal, signal]);
+    return send(new Request(request, { signal: either, redirect: 'manual' }));
+  };
+}
+
+interface FetchOptions {
+  /** Milliseconds. */
+  readonly wait?: number;
+  /** The option for authorities, for the hint if there should be one. */
+  readonly caOption?: string;
+  readonly certificate?: ClientCertificate | undefined;
+}
+
 /**
  * Throws `invalid` if the authorities are not certificates; without any it trusts the public and the system's ones. An
  * answer that is not read to its end within `wait` milliseconds is given up: a server could send a byte now and then.
@@ -39,7 +63,7 @@ const streamed = [paths.createBackup, paths.exportActivity].map(([, path]) => pa
 export function networkFetch(
   base: string,
   authorities: Authorities | undefined,
-  { wait = longestWait, caOption = '--ca-file FILE (KMS_CA_FILE)' } = {},
+  { wait = longestWait, caOption = '--ca-file FILE (KMS_CA_FILE)', certificate }: FetchOptions = {},
 ): Fetch {
   return async (asked) => {
     const late = new AbortController();
@@ -49,7 +73,7 @@ export function networkFetch(
     let response: Response;
     try {
       if (new URL(request.url).protocol === 'https:') await trust(authorities);
-      response = await unless(late.signal, () => fetch(request));
+      response = await unless(late.signal, () => (certificate ? certified(request, certificate) : fetch(request)));
     } catch (cause) {
       const fault = certificateFault(cause, base, authorities?.from ?? { caOption });
       throw (
@@ -66,6 +90,14 @@ export function networkFetch(
     if (response.status < 200 || response.status > 599) throw notOurs(base);
     return readUntil(late.signal, response);
   };
+}
+
+/** The response over a connection of its own with a client certificate, for which `fetch` has no option. */
+function certified(request: Request, certificate: ClientCertificate): Promise<Response> {
+  const { hostname, port } = new URL(request.url);
+  const host = hostname.replace(/^\[|\]$/g, '');
+  const options = { host, port: Number(port) || 443, agent: false, rejectUnauthorized: true, ...certificate };
+  return exchange(request, options, httpsRequest);
 }
 
 /** The response, whose reading fails once the signal aborts: fetch may have forgotten its own by then. */

@@ -3,12 +3,11 @@
 // descriptor by which it was checked, so that nothing can be put in its place in between.
 import { constants, type Stats } from 'node:fs';
 import { lstat, open, stat } from 'node:fs/promises';
-import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { failOnOddAnswers } from '../client/odd-answers.ts';
 import { KmsError, systemCode } from '../errors.ts';
 import { inWords } from './fetch.ts';
+import { exchange } from './http-request.ts';
 
 const { O_DIRECTORY, O_NOFOLLOW } = constants;
 /** Names a file without opening it. Node does not name this flag; the value is Linux's on x86-64 and arm64. */
@@ -37,52 +36,13 @@ export async function isServing(data: string): Promise<boolean> {
  */
 export function socketFetch(data: string): (request: Request) => Promise<Response> {
   return async (request) => {
-    const url = new URL(request.url);
-    const body = Buffer.from(await request.arrayBuffer());
-    const headers: Record<string, string> = Object.fromEntries(request.headers);
-    headers.host = url.host;
-    if (request.body) headers['content-length'] = String(body.length);
-    const socket = await connected(data).catch((error) => {
+    try {
+      const socket = await connected(data);
+      return await exchange(request, { createConnection: () => socket });
+    } catch (error) {
       throw inWords(error);
-    });
-    return new Promise<Response>((resolve, reject) => {
-      const { method, signal } = request;
-      const options = { createConnection: () => socket, path: url.pathname + url.search, method, headers, signal };
-      const outgoing = httpRequest(options, (answer) => {
-        const { statusCode: status = 0 } = answer;
-        if (status >= 200 && status <= 599) return resolve(responseOf(answer));
-        answer.destroy();
-        reject(new Error(`it answered ${status}`));
-      });
-      outgoing.on('error', (error) => reject(inWords(error)));
-      failOnOddAnswers(outgoing, reject);
-      outgoing.end(body);
-    });
+    }
   };
-}
-
-/** The answer is not read here: a server that never ends it must not fill the memory. */
-function responseOf(answer: IncomingMessage): Response {
-  const status = answer.statusCode ?? 500;
-  const headers = new Headers();
-  for (let n = 0; n + 1 < answer.rawHeaders.length; n += 2) {
-    headers.append(answer.rawHeaders[n] ?? '', answer.rawHeaders[n + 1] ?? '');
-  }
-  const isEmpty = status === 204 || status === 304;
-  if (isEmpty) answer.resume();
-  return new Response(isEmpty ? null : streamOf(answer), { status, headers });
-}
-
-function streamOf(answer: IncomingMessage): ReadableStream<Uint8Array> {
-  const chunks = answer[Symbol.asyncIterator]();
-  return new ReadableStream<Uint8Array>({
-    async pull(controller) {
-      const { done, value } = await chunks.next();
-      if (done) controller.close();
-      else controller.enqueue(value);
-    },
-    cancel: () => void answer.destroy(),
-  });
 }
 
 /** Throws the platform's error if no server listens, and `refused` for a socket that is not the directory's own. */

@@ -4,6 +4,7 @@ import { type FileHandle, open, readdir, readFile, rename, stat, unlink, writeFi
 import { join } from 'node:path';
 import { KmsError, systemCode } from '../errors.ts';
 import { nearest } from '../model/nearest.ts';
+import type { CertificateFiles } from './client-certificate.ts';
 import { fileError, newFile } from './files.ts';
 import { configDirectory, type Io } from './io.ts';
 
@@ -13,6 +14,7 @@ export interface Profile {
   readonly apiKey?: string;
   /** PEM of the authorities that certify the server; absent for the public ones. */
   readonly ca?: string;
+  readonly certificate?: CertificateFiles;
 }
 
 export function profilePath(io: Io, name: string): string {
@@ -139,9 +141,15 @@ function parseProfile(text: string, path: string): Profile {
       server: fields.server,
       ...('apiKey' in fields && typeof fields.apiKey === 'string' && { apiKey: fields.apiKey }),
       ...('ca' in fields && typeof fields.ca === 'string' && { ca: fields.ca }),
+      ...('certificate' in fields && isFiles(fields.certificate) && { certificate: fields.certificate }),
     };
   }
   throw new KmsError('invalid', `${path} is not a profile`, { hint: 'remove it and add the profile again' });
+}
+
+function isFiles(value: unknown): value is CertificateFiles {
+  const { cert, key } = Object(value);
+  return typeof cert === 'string' && typeof key === 'string';
 }
 
 async function unknownProfile(io: Io, name: string): Promise<KmsError> {

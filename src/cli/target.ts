@@ -6,6 +6,7 @@ import { KmsError } from '../errors.ts';
 import { isLoopbackHost } from '../model/hosts.ts';
 import type { StoreSource } from '../platform/store-url.ts';
 import { readAuthorities } from './authorities.ts';
+import { type ClientCertificate, namedCertificate, readClientCertificate } from './client-certificate.ts';
 import type { Cli } from './command.ts';
 import { type Io, pathFrom, say } from './io.ts';
 import { defaultProfile, type Profile, profileNames, readProfile } from './profiles.ts';
@@ -17,6 +18,8 @@ export interface Remote {
   readonly baseUrl: string;
   readonly apiKey?: string;
   readonly authorities?: Authorities;
+  /** Shown in connections with TLS. */
+  readonly certificate?: ClientCertificate;
   /** Name of the profile it comes from. */
   readonly profile?: string;
 }
@@ -169,7 +172,10 @@ function notNamed(path: string, what: string): KmsError {
 }
 
 async function serverNamed(cli: Cli, server: string): Promise<Remote> {
-  return remote(serverUrl(server), await readApiKey(cli), await typedAuthorities(cli));
+  const url = serverUrl(server);
+  const files = namedCertificate(cli);
+  needsTls(url, files);
+  return remote(url, await readApiKey(cli), await typedAuthorities(cli), files && (await readClientCertificate(files)));
 }
 
 /** A credential in the environment overrides the profile's own, unless the profile was typed. */
@@ -186,7 +192,18 @@ async function profileNamed(cli: Cli, name: string): Promise<Remote> {
     isTyped && !cli.globals.isTyped('--ca-file') && own.authorities !== undefined
       ? own.authorities
       : ((await typedAuthorities(cli)) ?? own.authorities);
-  return { ...remote(url, apiKey, authorities), profile: name };
+  const isOwn = isTyped && !cli.globals.isTyped('--client-cert') && profile.certificate !== undefined;
+  const files = isOwn ? profile.certificate : (namedCertificate(cli) ?? profile.certificate);
+  needsTls(url, files);
+  return { ...remote(url, apiKey, authorities, files && (await readClientCertificate(files))), profile: name };
+}
+
+/** Throws `usage` if a client certificate could not be shown: a caller who names one means to be known by it. */
+export function needsTls({ protocol, host }: URL, certificate: object | undefined): void {
+  if (certificate === undefined || protocol === 'https:') return;
+  throw new KmsError('usage', `--client-cert: ${host} is named with http, where no certificate can be shown`, {
+    hint: 'use its https address',
+  });
 }
 
 function ownOf(name: string, { apiKey, ca }: Profile): { apiKey?: string; authorities?: Authorities } {
@@ -196,11 +213,17 @@ function ownOf(name: string, { apiKey, ca }: Profile): { apiKey?: string; author
   };
 }
 
-function remote(url: URL, apiKey: string | undefined, authorities: Authorities | undefined): Remote {
+function remote(
+  url: URL,
+  apiKey: string | undefined,
+  authorities: Authorities | undefined,
+  certificate: ClientCertificate | undefined,
+): Remote {
   return {
     baseUrl: addressOf(url.href),
     ...(apiKey !== undefined && { apiKey }),
     ...(authorities !== undefined && { authorities }),
+    ...(certificate !== undefined && { certificate }),
   };
 }
 

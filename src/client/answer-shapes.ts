@@ -79,8 +79,8 @@ export const things: Readonly<Record<string, string>> = {
   Account: 'id:acct_ uid:text notes:text props:object createdAt:time updatedAt:time',
   Proof: `
     id:text kind:word name:text active:boolean createdAt:time createdBy:caller|null lastUsedAt:count|null
-    accessKeyId?:text fingerprint?:text san?:text notAfter?:time issuer?:text subject?:text jwksUrl?:text
-    audience?:text[] claims?:object jwks?:object once?:boolean longest?:count`,
+    accessKeyId?:text fingerprint?:text san?:text authority?:text issued?:boolean notAfter?:time issuer?:text
+    subject?:text jwksUrl?:text audience?:text[] claims?:object jwks?:object once?:boolean longest?:count`,
   TestProofProofsSteps: 'check:text ok:boolean reason?:text',
   TestProofProofs: 'proof:text accepted:boolean steps:TestProofProofsSteps[]',
   Activity: `
@@ -267,14 +267,14 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
   listProofs: 'proofs:Proof[]',
   addProof: `
     id:text kind:word name:text active:boolean createdAt:time createdBy:caller|null lastUsedAt:count|null
-    accessKeyId?:text fingerprint?:text san?:text notAfter?:time issuer?:text subject?:text jwksUrl?:text
-    audience?:text[] claims?:object jwks?:object once?:boolean longest?:count key?:text secretAccessKey?:text
-    certificate?:text privateKey?:text caCertificate?:text`,
+    accessKeyId?:text fingerprint?:text san?:text authority?:text issued?:boolean notAfter?:time issuer?:text
+    subject?:text jwksUrl?:text audience?:text[] claims?:object jwks?:object once?:boolean longest?:count
+    key?:text secretAccessKey?:text certificate?:text privateKey?:text caCertificate?:text`,
   testProof: 'proofs:TestProofProofs[]',
   updateProof: `
     id:text kind:word name:text active:boolean createdAt:time createdBy:caller|null lastUsedAt:count|null
-    accessKeyId?:text fingerprint?:text san?:text notAfter?:time issuer?:text subject?:text jwksUrl?:text
-    audience?:text[] claims?:object jwks?:object once?:boolean longest?:count`,
+    accessKeyId?:text fingerprint?:text san?:text authority?:text issued?:boolean notAfter?:time issuer?:text
+    subject?:text jwksUrl?:text audience?:text[] claims?:object jwks?:object once?:boolean longest?:count`,
   removeProof: '',
   searchKeyringApiKeys: 'data:SafeApiKey[] pagination:PageInfo',
   searchActivity: 'data:Activity[] pagination:PageInfo',

@@ -45,7 +45,7 @@ export interface Admission {
 
 export const sealedError = new KmsError('sealed', 'the appliance is sealed');
 export const noCredential = new KmsError('unauthenticated', 'expected the header Authorization: Bearer and an API key');
-export const unknownCredential = new KmsError(
+const unknownCredential = new KmsError(
   'unauthenticated',
   'the credential is not known, no longer valid, or not for requests from this address',
 );

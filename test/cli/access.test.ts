@@ -273,7 +273,7 @@ test('an API key comes from a file or the environment, never from the command li
   assert.deepEqual([none.code, none.stdout], [1, '']);
   assert.equal(
     none.stderr,
-    'kms: no API key was given; use --api-key-file FILE, KMS_API_KEY or a profile that has one\n',
+    'kms: no API key was given; use --api-key-file FILE, KMS_API_KEY or a profile that has one, or --client-cert FILE\n',
   );
   for (const key of ['two words', 'kms_\u00e9']) {
     const odd = await d.kms(['keyring', 'list', ...args], { env: { KMS_API_KEY: key } });

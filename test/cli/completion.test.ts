@@ -48,11 +48,11 @@ const byGrammar: readonly (readonly [line: readonly string[], offers: readonly s
   [['keyring', 'create', 'r'], ['words']],
   [
     ['--json', 'keyring', 'list', '--c'],
-    ['words', '--cursor', '--ca-file'],
+    ['words', '--cursor', '--ca-file', '--client-cert', '--client-key'],
   ],
   [
     ['keyring', 'list', '--cursor', 'x', '--c'],
-    ['words', '--ca-file'],
+    ['words', '--ca-file', '--client-cert', '--client-key'],
   ],
   [['keyring', 'list', '--limit', '--c'], ['words']],
   [

@@ -25,7 +25,7 @@ test('a profile keeps address and key in a file of its own, and nothing prints t
   assert.deepEqual(JSON.parse(await readFile(file, 'utf8')), { server: d.url, apiKey: key });
   assert.equal((await stat(file)).mode & 0o777, 0o600);
   assert.equal((await stat(d.path('config', 'kms', 'profiles'))).mode & 0o777, 0o700);
-  const json = { name: 'prod', server: d.url, apiKey: true, ca: false, default: false, file };
+  const json = { name: 'prod', server: d.url, apiKey: true, ca: false, certificate: false, default: false, file };
   assert.deepEqual(await d.json('profile show prod --json'), json);
   assert.deepEqual(await d.json('profile list --json'), {
     data: [json],

@@ -307,7 +307,7 @@ test('a test of a token shows each check, and exits with 1 if no proof lets it i
   assert.deepEqual(pick(none), [
     1,
     '',
-    'kms: no proof of the API key lets this token in; add one with `kms apikey proof add KEYID jwt`\n',
+    'kms: no proof of the API key lets this token in; add one with `kms apikey proof add KEYID jwt`; `kms apikey login KEYID --certificate` tries a client certificate\n',
   ]);
   const { id } = await added(d);
   await writeFile(d.path('token'), `${await issuer.token()}\n`);

@@ -36,10 +36,17 @@ test('each kind is told in a line, and one that is not known by its own name', (
   assert.equal(trustText(proof('jwt', spiffe)), 'spiffe://example.org/sa/ci for kms');
   assert.equal(trustText(proof('smoke-signal')), '');
   const certificate = { fingerprint: '8a1f'.repeat(16), notAfter: '2026-04-01T00:00:00.000Z' };
-  assert.equal(trustText(proof('certificate', certificate)), 'SHA-256 8a1f8a1f8a1f8a1f…, until 2026-04-01');
+  const key = 'public key SHA-256 8a1f8a1f8a1f8a1f…';
+  assert.equal(trustText(proof('certificate', certificate)), `${key}, certificate until 2026-04-01`);
+  assert.equal(trustText(proof('certificate', { ...certificate, issued: true })), `${key}, until 2026-04-01`);
+  const named = { ...certificate, san: 'dns:pay.example.org' };
   assert.equal(
-    trustText(proof('certificate', { ...certificate, san: 'dns:pay.example.org' })),
+    trustText(proof('certificate', named)),
     'dns:pay.example.org, of the authority SHA-256 8a1f8a1f8a1f8a1f…, until 2026-04-01',
+  );
+  assert.equal(
+    trustText(proof('certificate', { ...named, authority: 'CN=Programs' })),
+    'dns:pay.example.org, of CN=Programs, until 2026-04-01',
   );
   assert.equal(kindText('smoke-signal'), 'smoke-signal');
   assert.equal(proofTitle(proof('smoke-signal')), 'smoke-signal');

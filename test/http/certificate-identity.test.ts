@@ -1,5 +1,5 @@
-// Which API key a client certificate is: one proof alone, the oldest that it fits, so that nobody takes a program from
-// its key; and that keys, names and authorities which can prove nothing are refused with the true reason.
+// A client certificate is one proof, the oldest that it fits: a proof that is added takes no program from its API key.
+// Keys, names and authorities that can prove nothing are refused with the true reason.
 import 'reflect-metadata';
 import assert from 'node:assert/strict';
 import { X509Certificate } from 'node:crypto';
@@ -356,7 +356,10 @@ test('an authority of the appliance that cannot sign is named, with the way out'
     assert.equal(status, 200, text);
     const refused = await add(a, first, { issue: true });
     assert.equal(refused.status, 400);
-    assert.match(refused.body.message, /^client-ca, which issues client certificates, cannot be used: the key is .* delete any other, and the next/);
+    assert.match(
+      refused.body.message,
+      /^client-ca, which issues client certificates, cannot be used: the key is .* delete any other, and the next/,
+    );
   }
 });
 

@@ -160,6 +160,20 @@ test('a login by a page, or with nothing, is refused, and so is a request that s
   assert.equal((await logIn(a, program, { token: 'x' })).status, 400);
 });
 
+test('failed logins of Vault wait alike, whether there is such a tenant or not', async () => {
+  for (const path of ['auth/cert/login', 'nobody/auth/cert/login']) {
+    for (const shows of [true, false]) {
+      const { a, authority } = await around();
+      let tries = 0;
+      for (let status = 0; status !== 429 && tries < 600; tries++) {
+        const by = shows ? await authority.signs({ names: [uri(`${id}${tries}`)] }) : undefined;
+        ({ status } = await vault(a, 'POST', path, {}, { by }));
+      }
+      assert.equal(tries, shows ? 51 : 491, `${path}, ${shows ? 'another certificate each time' : 'none'}`);
+    }
+  }
+});
+
 test('failed logins wait, by address and not by key', async () => {
   const { a, now, authority, program } = await around();
   const from = (address: string, by: TestCertificate) => ({

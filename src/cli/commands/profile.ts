@@ -3,6 +3,7 @@
 import { stat } from 'node:fs/promises';
 import { KmsError } from '../../errors.ts';
 import { readAuthorities } from '../authorities.ts';
+import { namedCertificate, readClientCertificate } from '../client-certificate.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { confirm } from '../confirm.ts';
 import type { profile } from '../grammar/profile.ts';
@@ -20,7 +21,7 @@ import {
   writeProfile,
 } from '../profiles.ts';
 import { checkedApiKey, readApiKey, readSecret } from '../secrets.ts';
-import { isOpenToOthers, serverUrl } from '../target.ts';
+import { isOpenToOthers, needsTls, serverUrl } from '../target.ts';
 import { visible } from '../text.ts';
 
 /** Does not contact the appliance. */
@@ -32,12 +33,16 @@ export async function add(cli: CliOf<typeof profile.add>): Promise<void> {
   const url = serverUrl(named);
   const server = url.href.replace(/\/+$/, '');
   const ca = await authorities(cli);
-  const apiKey = (await readApiKey(cli)) ?? (await askedApiKey(cli));
-  const profile = given({ server, apiKey, ca });
+  const certificate = namedCertificate(cli);
+  needsTls(url, certificate);
+  if (certificate) await readClientCertificate(certificate);
+  const apiKey = (await readApiKey(cli)) ?? (certificate ? undefined : await askedApiKey(cli));
+  const profile = given({ server, apiKey, ca, certificate });
   await writeProfile(cli.io, name, profile);
   await printProfile(cli, name, profile);
   if (isOpenToOthers(url)) await say(cli.io, `warning: requests to ${url.host} go unencrypted; use an https address`);
-  if (apiKey === undefined) await say(cli.io, 'no API key was given: KMS_API_KEY is looked at with each command');
+  if (apiKey === undefined && !certificate)
+    await say(cli.io, 'no API key was given: KMS_API_KEY is looked at with each command');
   if (!cli.json) await say(cli.io, `next: \`kms --profile ${name} status\`, or \`kms profile use ${name}\``);
 }
 
@@ -111,12 +116,14 @@ export async function remove(cli: CliOf<typeof profile.remove>): Promise<void> {
 
 interface ShownProfile {
   readonly name: string;
-  /** Null, like the two below, if the profile could not be read. */
+  /** Null, like the three below, if the profile could not be read. */
   readonly server: string | null;
   /** Whether it has an API key. */
   readonly apiKey: boolean | null;
   /** Whether it has its own authorities. */
   readonly ca: boolean | null;
+  /** Whether it names a client certificate. */
+  readonly certificate: boolean | null;
   readonly default: boolean;
   readonly file: string;
 }
@@ -127,6 +134,7 @@ async function shownProfile(cli: Cli, name: string, profile: Profile | undefined
     server: profile?.server ?? null,
     apiKey: profile ? profile.apiKey !== undefined : null,
     ca: profile ? profile.ca !== undefined : null,
+    certificate: profile ? profile.certificate !== undefined : null,
     default: (await defaultProfile(cli.io)) === name,
     file: profilePath(cli.io, name),
   };
@@ -139,6 +147,7 @@ async function printProfile(cli: Cli, name: string, profile: Profile): Promise<v
     ['server', profile.server],
     ['API key', shown.apiKey ? 'kept' : 'none'],
     ['authorities', shown.ca ? 'its own' : 'the well-known ones'],
+    ['certificate', profile.certificate?.cert],
     ['default', shown.default ? 'yes' : 'no'],
     ['file', shown.file],
   ]);

@@ -2,9 +2,11 @@
 // that the appliance issues into a directory.
 import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { Proof } from '../../api/proofs.ts';
 import type { InputOf } from '../../client/client.ts';
-import { type CliOf, given } from '../command.ts';
-import { fileError, type NewFile, newFile, readSmallText } from '../files.ts';
+import { KmsError } from '../../errors.ts';
+import { type Cli, type CliOf, given } from '../command.ts';
+import { fileError, type NewFile, newFile, readPem } from '../files.ts';
 import type { proof } from '../grammar/proof.ts';
 import { pathFrom } from '../io.ts';
 
@@ -26,14 +28,54 @@ export async function certificateFrom(cli: AddCli): Promise<Partial<InputOf<'add
   if (issue && cli.get('--out') === undefined) throw cli.wrong('--out is missing: the directory for the certificate');
   const idle = (['--out', '--days'] as const).find((option) => !issue && cli.isTyped(option));
   if (idle !== undefined) throw cli.wrong(`${idle} goes with --issue`);
-  const read = (path: string, what: string) => readSmallText(pathFrom(cli.io, path), what);
   return given({
-    certificate: file === undefined ? undefined : await read(file, 'the certificate'),
-    ca: ca === undefined ? undefined : await read(ca, 'the authority'),
+    certificate: file === undefined ? undefined : await certificatesIn(cli, file, 'the certificate'),
+    ca: ca === undefined ? undefined : await certificatesIn(cli, ca, 'the authority'),
     san: cli.get('--san'),
     issue: issue || undefined,
     days: cli.get('--days'),
   });
+}
+
+/** Authorities of an issuer's address. */
+export function authoritiesFrom(cli: Cli, file: string): Promise<string> {
+  return certificatesIn(cli, file, 'the authorities');
+}
+
+/** The text of a PEM file of certificates. A private key in it stays on this machine. */
+async function certificatesIn(cli: Cli, file: string, what: string): Promise<string> {
+  const text = await readPem(pathFrom(cli.io, file), what);
+  if (/-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----/.test(text)) {
+    throw new KmsError('refused', `${file} has a private key in it, which the appliance must not get`, {
+      hint: `give the certificates alone: \`openssl x509 -in ${file}\` prints the first`,
+    });
+  }
+  if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
+  throw new KmsError('invalid', `${file}: expected ${what} in PEM, found no BEGIN CERTIFICATE`, {
+    hint: `\`openssl x509 -inform der -in ${file}\` makes PEM of DER`,
+  });
+}
+
+/** Said with each proof by certificates: the command does not know how the appliance is reached by programs. */
+export const onlyOverTls =
+  'certificates count on connections with TLS to the appliance itself, not through a proxy that ends TLS (--behind-proxy)';
+
+/** Whether the proof has ended: an issued certificate, or an authority. A pinned key has no end. */
+export function hasEnded({ notAfter, issued, san }: Proof, now: number): boolean {
+  return (issued === true || san !== undefined) && notAfter !== undefined && isPast(notAfter, now);
+}
+
+/** The certificates that it trusts, in a line. */
+export function certificateText({ san, authority, fingerprint = '', notAfter, issued }: Proof, now: number): string {
+  const key = `SHA-256 ${fingerprint.slice(0, 16)}…`;
+  const who = san === undefined ? `${issued ? 'issued here' : 'pinned'}, ${key}` : `${san} by ${authority ?? key}`;
+  if (notAfter === undefined) return who;
+  return `${who}, ${isPast(notAfter, now) ? 'ended' : 'until'} ${notAfter.slice(0, 10)}`;
+}
+
+/** The last second counts. */
+function isPast(notAfter: string, now: number): boolean {
+  return Date.parse(notAfter) + 1000 <= now;
 }
 
 interface Issued {

@@ -15,7 +15,15 @@ import { type Pair, printJson, printLine, printTable, printThing, showOnce } fro
 import { readSecret } from '../secrets.ts';
 import type { Column } from '../table.ts';
 import { keyIdOf, timeText } from './apikey.ts';
-import { certificateFrom, filesFor, ofCertificates } from './proof-certificate.ts';
+import {
+  authoritiesFrom,
+  certificateFrom,
+  certificateText,
+  filesFor,
+  hasEnded,
+  ofCertificates,
+  onlyOverTls,
+} from './proof-certificate.ts';
 
 /** Options of each kind. */
 const ofTokens = [
@@ -42,6 +50,7 @@ export async function add(cli: CliOf<typeof proof.add>): Promise<void> {
       await files?.discard();
       throw asTyped(error);
     });
+    if (kind === 'certificate') await say(cli.io, onlyOverTls);
     if (files) {
       await files.keep(made);
       const { privateKey: _, ...shown } = made;
@@ -66,7 +75,12 @@ export async function add(cli: CliOf<typeof proof.add>): Promise<void> {
 }
 
 /** Options by the fields that they become. */
-const optionOf: Readonly<Record<string, string>> = { claims: '--claim', jwks: '--jwks-file', jwksUrl: '--jwks-url' };
+const optionOf: Readonly<Record<string, string>> = {
+  certificate: '--file',
+  claims: '--claim',
+  jwks: '--jwks-file',
+  jwksUrl: '--jwks-url',
+};
 
 /** A refusal of fields, in the words of the options that they came from. */
 function asTyped(error: unknown): unknown {
@@ -116,7 +130,7 @@ async function trustFrom(cli: CliOf<typeof proof.add>): Promise<Partial<InputOf<
     claims: claimsFrom(cli),
     jwks: jwks === undefined ? undefined : await keysIn(cli, jwks),
     jwksUrl: cli.get('--jwks-url'),
-    ca: ca === undefined ? undefined : await readSmallText(pathFrom(cli.io, ca), 'the authorities'),
+    ca: ca === undefined ? undefined : await authoritiesFrom(cli, ca),
     once: cli.get('--once') || undefined,
     longest: longest === undefined ? undefined : Math.floor(longest / 1000),
   });
@@ -257,17 +271,23 @@ export async function test(cli: CliOf<typeof proof.test>): Promise<void> {
   }
   if (answer.proofs.some(({ accepted }) => accepted)) return;
   throw new KmsError('refused', 'no proof of the API key lets this token in', {
-    hint: answer.proofs.length === 0 ? 'add one with `kms apikey proof add KEYID jwt`' : 'the checks above say why',
+    hint:
+      answer.proofs.length === 0
+        ? 'add one with `kms apikey proof add KEYID jwt`; `kms apikey login KEYID --certificate` tries a client certificate'
+        : 'the checks above say why',
   });
 }
 
 /** Prints the token alone, so that a shell can take it. */
 export async function login(cli: CliOf<typeof workload.login>): Promise<void> {
   const lease = cli.get('--lease');
-  const token = await signedToken(cli, cli.get('--token-file'));
+  const certificate = cli.get('--certificate');
+  if (certificate && cli.isTyped('--token-file')) throw cli.wrong('--certificate and --token-file exclude each other');
+  const proof = certificate ? { certificate } : { token: await signedToken(cli, cli.get('--token-file')) };
   const seconds = lease === undefined ? undefined : Math.max(1, Math.floor(lease / 1000));
-  await withClient(cli, async (client) => {
-    const answer = await client.workloadLogin(given({ token, role: cli.get('<ROLE>'), seconds }));
+  await withClient(cli, async (client, { hasCertificate }) => {
+    if (certificate && !hasCertificate) throw cli.wrong('--certificate needs --server and --client-cert');
+    const answer = await client.workloadLogin(given({ ...proof, role: cli.get('<ROLE>'), seconds }));
     if (cli.json) await printJson(cli, answer);
     else await printLine(cli, answer.accessToken);
   });
@@ -278,14 +298,15 @@ function proofPairs(each: Proof): readonly Pair[] {
     ['id', each.id],
     ['kind', each.kind],
     ['name', each.name === '' ? undefined : each.name],
-    ['on', each.active ? 'yes' : 'no'],
+    ['on', onText(each)],
     ['issuer', each.issuer],
     ['audience', each.audience?.join(' ')],
     ['subject', each.subject],
     ['claims', claimsText(each) || undefined],
     ['name in it', each.san],
-    ['fingerprint', each.fingerprint],
-    ['valid until', each.notAfter],
+    ['authority', each.authority],
+    [each.san === undefined ? 'public key (SHA-256)' : "authority's key (SHA-256)", each.fingerprint],
+    [each.san === undefined && !each.issued ? 'certificate until' : 'valid until', each.notAfter],
     ['keys', each.kind !== 'jwt' ? undefined : each.jwks ? 'pinned' : (each.jwksUrl ?? 'by discovery')],
     ['once', each.once === true ? 'yes' : undefined],
     ['longest', each.longest === undefined ? undefined : ageText(each.longest * 1000)],
@@ -298,14 +319,20 @@ const columns: readonly Column<Proof>[] = [
   { title: 'proof', value: (each) => each.id, short: true },
   { title: 'kind', value: (each) => each.kind, whole: true },
   { title: 'name', value: (each) => each.name, spare: true },
-  { title: 'on', value: (each) => (each.active ? 'yes' : 'no'), whole: true },
+  { title: 'on', value: onText, whole: true },
   { title: 'of', value: trustedBy },
   { title: 'last used', value: (each) => (each.kind === 'secret' ? '' : timeText(each.lastUsedAt)), short: true },
 ];
 
+function onText(each: Proof): string {
+  if (!each.active) return 'no';
+  return hasEnded(each, Date.now()) ? 'expired' : 'yes';
+}
+
 /** The form in which a proof is recognized, in one line. */
 function trustedBy(each: Proof): string {
   const { accessKeyId, issuer, subject } = each;
+  if (each.kind === 'certificate') return certificateText(each, Date.now());
   return accessKeyId ?? [issuer, subject, claimsText(each)].filter(Boolean).join(' ');
 }
 

@@ -8,7 +8,7 @@ import { type Client, createClient } from '../../client/client.ts';
 import { flagTable } from '../../model/flags.ts';
 import type { Cli } from '../command.ts';
 import { localHeaders, localUrl } from '../connect.ts';
-import { networkFetch } from '../fetch.ts';
+import { remoteFetch } from '../fetch.ts';
 import type { NameKind } from '../grammar/declaration.ts';
 import { isServing, socketFetch } from '../local-socket.ts';
 import { namesKnownTo } from '../near-names.ts';
@@ -124,9 +124,10 @@ async function quickClient(cli: Cli): Promise<Client | undefined> {
       fetch && createClient({ ...quick, baseUrl: localUrl, fetch, headers: { ...poll, ...(await localHeaders(cli)) } })
     );
   }
-  const { baseUrl, apiKey, authorities } = remote;
-  if (apiKey === undefined) return undefined;
-  return createClient({ ...quick, baseUrl, apiKey, headers: poll, fetch: networkFetch(baseUrl, authorities) });
+  const { baseUrl, apiKey, certificate } = remote;
+  if (apiKey === undefined && certificate === undefined) return undefined;
+  const key = apiKey === undefined ? {} : { apiKey };
+  return createClient({ ...quick, ...key, baseUrl, headers: poll, fetch: remoteFetch(remote) });
 }
 
 async function onThisMachine<Id extends LocalId>(cli: Cli, id: Id): Promise<AnswerOf<LocalOf<Id>> | undefined> {

@@ -32,6 +32,11 @@ export const globals = {
     'FILE',
     "certificate authorities to trust for --server, PEM (default: the well-known ones and the system's)",
   ),
+  '--client-cert': path(
+    'FILE',
+    'the client certificate to show to --server, PEM, with those that signed it: a proof of an API key, without one',
+  ),
+  '--client-key': path('FILE', 'its private key, PEM (default: in the file of --client-cert)'),
   '--key-file': path('FILE', 'the file with the master key, or with a recovery kit'),
   '--passphrase-file': path('FILE', 'a file with the passphrase of the master key; or set KMS_PASSPHRASE'),
   '--expect-appliance': applianceId(

@@ -66,7 +66,7 @@ export const proof = {
   ),
   test: command(
     'test',
-    'check a signed token against the proofs of an API key and say which check fails; exit code 1 if none lets it in',
+    'check a signed token against the proofs of an API key and say which check fails; exit code 1 if none lets it in; a client certificate is tried with `kms apikey login KEY --certificate`',
     [`kms apikey proof test ${keyId} --token-file token.jwt`],
     { ...key, '--token-file': path('FILE', 'the token; otherwise it is read from stdin') },
   ),
@@ -75,11 +75,16 @@ export const proof = {
 export const workload = {
   login: command(
     'login',
-    'log in as an API key with a signed token; prints a workload token to use as KMS_API_KEY',
-    ['kms apikey login ci --token-file /var/run/secrets/tokens/kms', 'kms apikey login ci --lease 5m < token.jwt'],
+    'log in as an API key with a signed token or a client certificate; prints a workload token to use as KMS_API_KEY',
+    [
+      'kms apikey login ci --token-file /var/run/secrets/tokens/kms',
+      'kms apikey login ci --lease 5m < token.jwt',
+      'kms apikey login app --certificate --server https://kms.example --client-cert client.crt --client-key client.key',
+    ],
     {
       '<ROLE>': argument('api-key'),
       '--token-file': path('FILE', 'the signed token; otherwise it is read from stdin'),
+      '--certificate': toggle('log in with the certificate of --client-cert; the token needs it in every request, too'),
       '--lease': duration('TIME', 'end it earlier than the appliance would, such as 5m'),
     },
   ),

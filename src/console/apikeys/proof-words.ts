@@ -33,10 +33,12 @@ export function trustText(proof: Proof): string {
   return [who, from, to].filter((part) => part !== '').join(' ');
 }
 
-function certificateText(fingerprint: string, { san, notAfter }: Proof): string {
-  const isOf = san === undefined ? '' : `${san}, of the authority `;
-  const until = notAfter === undefined ? '' : `, until ${notAfter.slice(0, 10)}`;
-  return `${isOf}SHA-256 ${fingerprint.slice(0, 16)}…${until}`;
+function certificateText(fingerprint: string, { san, authority, issued, notAfter }: Proof): string {
+  const key = `SHA-256 ${fingerprint.slice(0, 16)}…`;
+  const who = san === undefined ? `public key ${key}` : `${san}, of ${authority ?? `the authority ${key}`}`;
+  // The key is what is pinned: a later certificate of it counts, too.
+  const end = san === undefined && !issued ? 'certificate until' : 'until';
+  return notAfter === undefined ? who : `${who}, ${end} ${notAfter.slice(0, 10)}`;
 }
 
 const checks: ReadonlyMap<string, string> = new Map([

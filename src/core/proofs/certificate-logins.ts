@@ -39,7 +39,7 @@ type CertificateOutcome =
 
 interface ComparedLogin {
   readonly presented: PresentedCertificate | undefined;
-  /** As for logins by tokens, but it chooses nothing: a certificate is one proof, which it must name. */
+  /** Named as for logins by tokens, but it chooses nothing: a certificate is one proof, which it must mean. */
   readonly role: string | undefined;
 }
 

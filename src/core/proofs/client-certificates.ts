@@ -32,13 +32,13 @@ export interface CertificateTrust {
   /** The name that certificates must have: its kind, a colon and the name. */
   readonly san?: string;
   /**
-   * End of the certificate, or of the authority's, in epoch milliseconds. That of a pinned one binds nobody unless it is
-   * `issued`: the key is what is pinned, and its holder can make other certificates of it, with dates of their own.
+   * End of the certificate, or of the authority's, in epoch milliseconds. The end of a pinned one that is not `issued`
+   * is only shown: its holder can make other certificates of the key, with dates of their own.
    */
   readonly notAfter: number;
   /** The appliance issued the certificate: the proof ends at `notAfter`, whatever certificate is presented. */
   readonly issued?: true;
-  /** Of an authority: SHA-256 of its public key in hex. */
+  /** SHA-256 of the authority's public key in hex; absent for a pinned certificate. */
   readonly fingerprint?: string;
 }
 

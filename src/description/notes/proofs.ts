@@ -30,7 +30,9 @@ export const proofNotes: Readonly<Record<(typeof proofEndpoints)[number]['id'], 
     description: [
       'Adds a way to prove the API key. Whoever presents it acts as the key, so the caller must hold all of its flags. `secret` gives a new secret to a key that has none. `aws` makes an access key; a key has at most two, so that one can replace the other. `jwt` trusts tokens that an issuer signs: it names the issuer, at least one audience, and a subject or a claim that only your own programs have. `certificate` is for TLS client certificates, which then stand in place of an API key in every request: one that you give, whose key is pinned; those of an authority (`ca`) with a certain name (`san`); or one that the appliance issues (`issue`).',
       "The issuer's keys are pinned with `jwks`, or read from what it publishes. Private addresses are asked only if the proof was added by the administrator at the machine, or by somebody who may do everything in the operator tenant.",
-      'Certificates are issued by the authority of the tenant, made at the first one: a managed key named `client-ca`, which signs nothing else. Rotating it makes a new authority; certificates that were issued stay good until they expire or their proof goes.',
+      'Certificates are issued by the authority of the tenant, made at the first one: a managed key named `client-ca`, which signs nothing else. Rotating it makes a new authority; certificates that were issued stay good until they expire or their proof goes. While that key is suspended or deactivated nothing is issued; once it is deleted, the next certificate makes another.',
+      'A certificate is one proof: of all proofs of the tenant that it fits, also those that are switched off, the oldest counts. If that one is off or at its end, or its API key is, the request is refused, and no younger proof takes it over. What is a proof of another API key already is therefore refused. A certificate with more than 20 alternative names is no proof.',
+      'A certificate or authority with the same key and a later end renews the proof of the same API key in place: the answer has its id, and no other proof is made. Fields of other kinds are refused.',
     ],
     params: { keyid },
     body: {
@@ -46,6 +48,8 @@ export const proofNotes: Readonly<Record<(typeof proofEndpoints)[number]['id'], 
         { field: 'audience', message: 'is required: which audience the tokens are issued for' },
         { field: 'issuer', message: 'expected https://host[/path] (http on this machine alone)' },
         { field: 'certificate', message: 'expected one of certificate, ca with san, and issue' },
+        { message: 'it is a proof of another API key already: a program is one API key' },
+        { field: 'issuer', message: 'is not for proofs of the kind certificate' },
         { field: 'san', message: 'expected dns:NAME, email:ADDRESS, uri:URI or spiffe://DOMAIN/PATH' },
         {
           field: 'subject',
@@ -83,7 +87,7 @@ export const proofNotes: Readonly<Record<(typeof proofEndpoints)[number]['id'], 
     description: [
       'For programs that get signed tokens from where they run: a CI system, a Kubernetes cluster, SPIFFE. Answers a workload token, which acts as the API key for at most an hour, can be renewed, and ends with the key, its proof or itself. Nothing in the token chooses keys, algorithms or addresses: those are of the proof.',
       'Without `role`, the proofs that trust the issuer are compared, and exactly one API key must fit.',
-      'With `certificate: true` and no token, the client certificate of the connection logs in. Its token is good only in connections with a certificate of the same key, which must still fit the proof. Programs that send a certificate need no login: it counts in every request without `Authorization`.',
+      'With `certificate: true` and no token, the client certificate of the connection logs in. Its token is good only in connections with a certificate of the same key, which must still fit the proof. `role` chooses nothing then: the certificate is one proof, the oldest that it fits, and a role must name its API key or itself. Programs that send a certificate need no login: it counts in every request without `Authorization`.',
     ],
     body: { token: sample.signedToken, role: sample.apikeyId },
     problems: {
