@@ -205,7 +205,7 @@ test('client certificates prove a key: issued here, one that there is, or those 
   await looksRight(page, 'proof-certificate-authority', seen);
   await add.click();
   await dialog.waitFor({ state: 'detached' });
-  await page.getByRole('row').filter({ hasText: 'dns:pay.example.org, of the authority SHA-256' }).waitFor();
+  await page.getByRole('row').filter({ hasText: 'dns:pay.example.org, of CN=ca' }).waitFor();
   const proofs = await proofsOf(keyid);
   assert.deepEqual(
     proofs.map(({ kind, san }: Record<string, unknown>) => [kind, san]),

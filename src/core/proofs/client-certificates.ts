@@ -126,7 +126,8 @@ export function provenBy(
   const found = presented && read(presented);
   if (!found || !presented || presentedProblem(presented) !== undefined) return undefined;
   const pinned = proofs.bySubject('certificate', found.keyHash);
-  const named = lookups(found.certificate).flatMap((subject) => proofs.byCertificateName(subject, mostCandidates));
+  const subjects = proofs.hasCertificateNames() ? lookups(found.certificate) : [];
+  const named = subjects.flatMap((subject) => proofs.byCertificateName(subject, mostCandidates));
   for (const proof of [...(pinned ? [pinned] : []), ...named].sort((a, b) => a.seq - b.seq)) {
     const fit = fitOf(proof, presented);
     if (fit) return fit;

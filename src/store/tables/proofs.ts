@@ -110,6 +110,16 @@ export function proofTable(sql: Sql) {
         return rows.length > 0 ? rows.map(fromRow) : undefined;
       }) ?? [],
 
+    /** Whether any proof is by a name in certificates: if none is, no name needs to be looked up. */
+    hasCertificateNames: (): boolean =>
+      sql.remember('api_key_proofs', 'any name', () => ({
+        is:
+          sql.get(
+            `SELECT 1 AS one FROM api_key_proofs WHERE kind = 'certificate' AND subject >= 'san ' AND subject < 'san!'
+              LIMIT 1`,
+          ) !== undefined,
+      }))?.is ?? false,
+
     /** Active proofs of a kind and subject, oldest first, at most `most`. */
     activeBySubject: (kind: ProofKind, subject: string, most: number): KnownProof[] =>
       sql
