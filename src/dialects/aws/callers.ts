@@ -66,9 +66,13 @@ export class AwsCallers {
     const origin = { tenant: found?.handle.tenant.id ?? 'aws', address: request.remoteAddress ?? 'local' };
     // The same request, sent again with another date, is one try.
     const tried = `${read.accessKeyId} ${Buffer.from(body).toString('latin1')}`;
-    const { outcome, isRepeated } = await open.people.workloads.attempt(origin, tried, async () => ({
-      proven: found && this.#isSignedBy(found, request, read, body) ? found : undefined,
-    }));
+    const { outcome, isRepeated } = await open.people.workloads.attempt(
+      origin,
+      { token: tried, role: undefined },
+      async () => ({
+        proven: found && this.#isSignedBy(found, request, read, body) ? found : undefined,
+      }),
+    );
     if (outcome.proven) {
       const { handle, credential, expiresAt = Number.POSITIVE_INFINITY } = outcome.proven;
       return expiresAt > this.#world.now() ? { handle, credential } : expired;

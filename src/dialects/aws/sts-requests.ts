@@ -102,7 +102,11 @@ async function brake(
   { remoteAddress: address = 'local' }: ApiRequest,
   { account, token }: { readonly account: string; readonly token: string },
 ): Promise<void> {
-  await people.workloads.attempt({ tenant: `account ${account}`, address }, token, async () => ({}));
+  await people.workloads.attempt(
+    { tenant: `account ${account}`, address },
+    { token, role: undefined },
+    async () => ({}),
+  );
 }
 
 /** The API key behind a caller. */
