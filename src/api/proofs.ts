@@ -212,6 +212,13 @@ const newProof = proof.extend({
     .string()
     .exactOptional()
     .meta({ description: 'PEM of the authority that issued it', examples: [certificatePem] }),
+  renewed: z
+    .literal(true)
+    .exactOptional()
+    .meta({
+      description: 'the API key had this proof already, which has a later end now; its name and state are as before',
+      examples: [true],
+    }),
 });
 
 const session = {

@@ -32,8 +32,12 @@ export async function readClientCertificate({
   cert: file,
   key: keyFile,
 }: CertificateFiles): Promise<ClientCertificate> {
+  const isOneFile = file === keyFile;
+  if (isOneFile && !/PRIVATE KEY-----/.test(await readPem(file, 'the client certificate'))) {
+    throw new KmsError('invalid', `${file} has no private key in it`, { hint: 'name its file with --client-key' });
+  }
   const key = await readPem(keyFile, 'the key of the client certificate', readSecretBytes);
-  const cert = file === keyFile ? key : await readPem(file, 'the client certificate');
+  const cert = isOneFile ? key : await readPem(file, 'the client certificate');
   try {
     createSecureContext({ cert, key });
   } catch (cause) {

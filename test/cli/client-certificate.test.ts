@@ -66,7 +66,7 @@ test('a command shows a client certificate, alone, from a profile, and for a tok
   assert.equal((await run(`keyring list ${d.to} ${own}`, token)).code, 0);
   assert.equal((await run(`keyring list ${d.to}`, token)).code, 1, 'without the certificate');
   const refused = await run(`apikey login nobody --certificate ${d.to} ${own}`);
-  assert.match(refused.stderr, /the client certificate was refused: no API key of that name or id/);
+  assert.match(refused.stderr, /the client certificate was refused: no active API key of that name or id/);
   const proof = (await d.json<{ proofs: [{ id: string }] }>('apikey proof list app --json')).proofs[0].id;
   assert.equal((await d.kms(`apikey proof disable app ${proof} --yes`)).code, 0);
   const off = await run(`keyring list ${d.to} ${own}`);
@@ -91,6 +91,11 @@ test('a client certificate that cannot be shown is refused before anything is se
       /one\.crt and \S+other\.key are no client c/,
     ],
     [`keyring list ${to} --client-cert one.key --client-key one.key`, 1, /are no client certificate and its key/],
+    [
+      `keyring list ${to} --client-cert one.crt`,
+      1,
+      /one\.crt has no private key in it; name its file with --client-key/,
+    ],
     [`keyring list ${to} --client-key one.key`, 2, /--client-key goes with --client-cert/],
     ['keyring list --client-cert one.crt', 2, /--client-cert goes with --server/],
     ['keyring list --server http://127.0.0.1:1 --client-cert one.crt --client-key one.key', 2, /is named with http/],

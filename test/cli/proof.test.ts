@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import { exportSPKI, importJWK } from 'jose';
 import type { AnyJson } from '../support/appliance.ts';
+import { TestCertificate } from '../support/client-certificates.ts';
 import { TokenIssuer } from '../support/token-issuer.ts';
 import { pick, type RunOptions, typed } from './kms.ts';
 import { type ServedDesk, servedDesk } from './served.ts';
@@ -284,7 +285,11 @@ test('a login that is refused says why, and shows no token', async () => {
     assert.equal(token !== '' && stderr.includes(token), false);
   };
   await refused(await issuer.token({ aud: 'x' }), 'the token was refused: it was issued for another audience');
-  await refused(await issuer.token(), 'the token was refused: no API key of that name or id trusts its issuer', 'cd');
+  await refused(
+    await issuer.token(),
+    'the token was refused: no active API key of that name or id trusts its issuer',
+    'cd',
+  );
   // The proof with which the token got furthest tells why.
   const other = await TokenIssuer.make(() => d.appliance.world.now());
   await d.kms('apikey proof add ci jwt --issuer https://x.example --audience kms --subject build --jwks-file ci.jwks');
@@ -413,6 +418,18 @@ test('a client certificate is issued into a directory, whose key nobody else can
     assert.equal(code, 2, line);
     assert.match(stderr, why);
   }
+  assert.equal((await d.kms('apikey proof add nobody certificate --issue --out fresh')).code, 1);
+  assert.throws(() => statSync(d.path('fresh')), 'nothing is left of what failed');
+  const one = await TestCertificate.alone(Date.now());
+  const longer = await TestCertificate.alone(Date.now(), { keys: one.keys, notAfter: Date.now() + 60 * 86_400_000 });
+  for (const [name, { pem }] of [
+    ['one.crt', one],
+    ['longer.crt', longer],
+  ] as const)
+    await writeFile(d.path(name), pem);
+  await d.kms('apikey proof add other certificate --file one.crt --name app');
+  const renewed = await d.kms('apikey proof add other certificate --file longer.crt --name new');
+  assert.match(renewed.stderr, /^kms: the proof proof_\w+ is renewed, under the name app as before$/m);
   const trusted = await d.kms('apikey proof add other certificate --ca client/ca.crt --san dns:app.example.org');
   assert.equal(trusted.code, 0, trusted.stderr);
 });

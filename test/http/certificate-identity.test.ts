@@ -165,6 +165,7 @@ test('an issued certificate ends when it says, also if its holder signs another;
   await added(a, first, { certificate: pinned.pem });
   const renewed = await TestCertificate.alone(now, { keys: pinned.keys, notAfter: now + 365 * day });
   assert.equal(await keyOf(a, forever), first.keyid);
+  assert.match((await add(a, first, { certificate: forever.pem })).body.message, /issued here.*: issue another$/);
   a.advance(2 * day + 1000);
   assert.equal(await keyOf(a, forever), undefined);
   assert.equal(await keyOf(a, pinned), undefined);
@@ -190,7 +191,7 @@ test('a renewed certificate or authority renews its proof in place', async () =>
     assert.match((await add(a, first, before)).body.message, /nothing is renewed/);
     assert.equal((await add(a, second, after)).status, 400, 'for another key it is a conflict');
     const renewed = await added(a, first, after);
-    assert.deepEqual([renewed.id, renewed.name, renewed.active], [proof, 'app', true]);
+    assert.deepEqual([renewed.id, renewed.name, renewed.active, renewed.renewed], [proof, 'app', true, true]);
     assert.equal(renewed.notAfter, new Date(now - (now % 1000) + 9 * day).toISOString());
     assert.match((await add(a, first, before)).body.message, /nothing is renewed/);
     const [record] = (await a.activity()).filter(({ props }) => props.proofChange === 'renew');
@@ -288,7 +289,7 @@ test('a misfit is told in true words', async () => {
   for (const [role, check, message] of [
     [byHost, 'name', /: it does not have the name dns:app\.example$/],
     [byId, 'name', /: it does not have uri:spiffe:\/\/prod\.example\/payroll as its only URI$/],
-    ['nobody', 'role', /no API key of that name or id/],
+    ['nobody', 'role', /no active API key of that name or id/],
   ] as const) {
     const { body } = await logIn(a, program, role);
     assert.equal(body.check, check);

@@ -1,6 +1,6 @@
 // Client certificates as proofs of API keys, on the command line: one that there is, an authority and a name, or one
 // that the appliance issues into a directory.
-import { mkdir } from 'node:fs/promises';
+import { mkdir, rmdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Proof } from '../../api/proofs.ts';
 import type { InputOf } from '../../client/client.ts';
@@ -92,12 +92,14 @@ interface IssuedFiles {
 /** New files for an issued certificate, before it is issued: a key that cannot be saved is useless. */
 export async function filesFor(cli: AddCli, out: string): Promise<IssuedFiles> {
   const directory = pathFrom(cli.io, out);
-  await mkdir(directory, { recursive: true, mode: 0o700 }).catch((error) => {
+  const made = await mkdir(directory, { recursive: true, mode: 0o700 }).catch((error) => {
     throw fileError('write', directory, error);
   });
   const files: NewFile[] = [];
   const discard = async (): Promise<void> => {
     for (const each of files) await each.discard();
+    // It stays if somebody else put something into it.
+    if (made !== undefined) await rmdir(directory).catch(() => {});
   };
   try {
     for (const [name, mode] of [

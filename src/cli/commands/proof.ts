@@ -14,6 +14,7 @@ import { pathFrom, say } from '../io.ts';
 import { type Pair, printJson, printLine, printTable, printThing, showOnce } from '../output.ts';
 import { readSecret } from '../secrets.ts';
 import type { Column } from '../table.ts';
+import { visible } from '../text.ts';
 import { keyIdOf, timeText } from './apikey.ts';
 import {
   authoritiesFrom,
@@ -51,6 +52,7 @@ export async function add(cli: CliOf<typeof proof.add>): Promise<void> {
       throw asTyped(error);
     });
     if (kind === 'certificate') await say(cli.io, onlyOverTls);
+    if (made.renewed) await say(cli.io, visible(renewalText(made)));
     if (files) {
       await files.keep(made);
       const { privateKey: _, ...shown } = made;
@@ -72,6 +74,11 @@ export async function add(cli: CliOf<typeof proof.add>): Promise<void> {
     );
     await say(cli.io, 'the secret is shown this once: give it to the program that needs it, and keep it nowhere else');
   });
+}
+
+function renewalText({ id, name, active }: Proof): string {
+  const named = name === '' ? 'without a name' : `under the name ${name}`;
+  return `the proof ${id} is renewed, ${named} as before${active ? '' : ', and is still switched off'}`;
 }
 
 /** Options by the fields that they become. */

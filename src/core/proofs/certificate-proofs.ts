@@ -101,6 +101,12 @@ function renewal(
 ): CertificateDraft {
   if (proof.apikeyId !== apikeyId) throw taken(ctx, proof);
   const before = certificateTrust(proof);
+  if (before.issued) {
+    throw new KmsError(
+      'conflict',
+      `its key is that of a certificate issued here, the proof ${proof.id}: issue another`,
+    );
+  }
   if (renewed.notAfter <= before.notAfter) {
     const until = timestamp(before.notAfter);
     throw new KmsError('conflict', `the proof ${proof.id} is for the same already, until ${until}: nothing is renewed`);

@@ -137,7 +137,7 @@ function addCertificate(ctx: Context, key: ApiKey, given: ProofInput, needRoom: 
     ctx.tx.proofs.setSettings(renews.id, settings);
     const proof = findProof(ctx.tx, key, renews.id);
     noteProof(ctx, key, proof, 'renew');
-    return proofAnswer(proof);
+    return { ...proofAnswer(proof), renewed: true };
   }
   needRoom();
   const proof = insert(ctx, key, { kind: 'certificate', name: given.name ?? '', subject, settings });

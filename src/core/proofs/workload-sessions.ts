@@ -215,7 +215,7 @@ function misuseOf(
   return { check: 'once', claim: 'jti', reason: 'it was used before' };
 }
 
-const unknownRole: Misfit = { check: 'role', reason: 'no API key of that name or id trusts its issuer' };
+const unknownRole: Misfit = { check: 'role', reason: 'no active API key of that name or id trusts its issuer' };
 
 interface Opening {
   readonly proof: KnownProof;
