@@ -1,5 +1,6 @@
 // Activity on the wire: the record of a request, and the endpoints that search and read it.
 import { z } from 'zod';
+import { ringTypes } from '../model/activity-details.ts';
 import { endpoint, errorBody, missing } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { pageOf, pageQuery } from './page.ts';
@@ -108,6 +109,14 @@ const searchActivityBody = z.object({
       "by the API key or User with this id, by the Account's API keys, about the KeyRing of this name, or as `object` finds it; not together with `keyid`, `accountId`, `accountUid`, `ring` and `object`",
     examples: [sample.apikeyId],
   }),
+  aboutType: z
+    .enum(ringTypes)
+    .exactOptional()
+    .meta({
+      description:
+        'with `about`, which is a name then: only what is of this type, since rings and managed keys of one name have nothing else in common',
+      examples: ['keyring'],
+    }),
   granted: flagFilter.exactOptional().meta({
     description:
       'by which somebody gained permission flags: `true` any, or the name of one: that one, or a wildcard that includes it',

@@ -3,6 +3,7 @@ import type { Activity } from '../api/activity.ts';
 import type { Body } from '../api/endpoints.ts';
 import { invalidField } from '../errors.ts';
 import { ownActions, readActions } from '../model/actions.ts';
+import type { RingType } from '../model/activity-details.ts';
 import { canonicalBlock } from '../model/addresses.ts';
 import { flagsCovering } from '../model/flags.ts';
 import type { ActivityFilter, ActivityRecord, Store } from '../store/port.ts';
@@ -14,6 +15,7 @@ type Search = Body<'searchActivity'>;
 
 /** Newest first. A record must match all given filters. */
 export async function searchActivity(store: Store, search: Search, page: PageRequest): Promise<Page<Activity>> {
+  if (search.aboutType !== undefined && search.about === undefined) throw invalidField('about', 'is required');
   const filters = search.about === undefined ? [await filterOf(store, search)] : await filtersAbout(store, search);
   const pages = await Promise.all(filters.map((filter) => filter && store.activity.search(filter, page)));
   const found = newestOf(
@@ -48,15 +50,35 @@ async function filterOf(store: Store, search: Search): Promise<ActivityFilter | 
 const insteadOfAbout = ['keyid', 'accountId', 'accountUid', 'ring', 'object'] as const;
 
 /** The filters that together find what was done by one thing, with it and to it. Throws `invalid`. */
-async function filtersAbout(store: Store, { about = '', ...others }: Search) {
+async function filtersAbout(store: Store, { about = '', aboutType, ...others }: Search) {
   const beside = insteadOfAbout.find((name) => others[name] !== undefined);
   if (beside !== undefined) throw invalidField('about', `cannot be combined with ${beside}`);
+  if (aboutType !== undefined) return ofType(store, aboutType, about, others);
   const accountId = /^acct_/.test(about) ? about : undefined;
   return Promise.all([
     filterOf(store, { ...others, ...(accountId === undefined ? { keyid: about } : { accountId }) }),
     filterOf(store, { ...others, ring: about }),
     filterOf(store, { ...others, object: about }),
   ]);
+}
+
+/** The same for what is of one type. Actions that other programs report are about keyrings. */
+async function ofType(store: Store, type: RingType, name: string, others: Search) {
+  const withoutActions = new Set([...ownActions].filter((action) => typeOfAction(action) !== type));
+  const itsOwn = [...ownActions].filter((action) => typeOfAction(action) === type);
+  const used = await filterOf(store, { ...others, ring: name });
+  const changed = await filterOf(store, { ...others, object: name });
+  const wanted = used?.actions;
+  const actions = wanted ? itsOwn.filter((action) => wanted.includes(action)) : itsOwn;
+  return [
+    used && { ...used, ...(type === 'keyring' ? { withoutActions } : { actions }) },
+    changed && { ...changed, objectType: type },
+  ];
+}
+
+function typeOfAction(action: string): RingType {
+  if (action.startsWith('asym.')) return 'asym-keyring';
+  return action.startsWith('key.') ? 'managed-key' : 'keyring';
 }
 
 /** The newest `limit` records of several pages that begin at the same place. */

@@ -6,6 +6,10 @@ import type { Custody } from './custody.ts';
 import { type Flags, maxFlags } from './flags.ts';
 import { isJsonObject, type JsonObject, sameJson } from './json.ts';
 
+/** Types of things with a name and keys, each of which has its own names. */
+export const ringTypes = ['keyring', 'asym-keyring', 'managed-key'] as const;
+export type RingType = (typeof ringTypes)[number];
+
 /** An object that was made, changed or removed. */
 export interface ResourceRef {
   readonly type:

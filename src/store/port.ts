@@ -81,11 +81,15 @@ export interface ActivityFilter {
   readonly address?: string;
   /** Records about the object with this id or, in any case of its letters, this name. */
   readonly object?: string;
+  /** With `object`: only objects of this type. */
+  readonly objectType?: string;
   /** Records that granted, or revoked, one of these flags; an empty list means any flag. */
   readonly granted?: readonly string[];
   readonly revoked?: readonly string[];
   /** Leaves out records that match all of this. */
   readonly exclude?: { readonly keyid?: string; readonly action?: string };
+  /** Leaves out records of these actions. */
+  readonly withoutActions?: ReadonlySet<string>;
   /** Leaves out granted records of these actions. */
   readonly withoutGranted?: ReadonlySet<string>;
   /** Only records after this sequence number. */

@@ -28,7 +28,11 @@ const addresses = fc.constantFrom(
   '2001:db8:0:1::',
 );
 const things = fc.record(
-  { type: fc.constant('user'), id: fc.constantFrom('user_1', 'user_2'), name: fc.constantFrom('Ada', 'bob', 'user_1') },
+  {
+    type: fc.constantFrom('user', 'apikey'),
+    id: fc.constantFrom('user_1', 'user_2'),
+    name: fc.constantFrom('Ada', 'bob', 'user_1'),
+  },
   { requiredKeys: ['type', 'id'] },
 );
 const flags = fc.constantFrom('*', 'keyring.list', 'keyring.payroll.read');
@@ -73,9 +77,11 @@ const filters: fc.Arbitrary<ActivityFilter> = fc.record(
       fc.constantFrom('2001:db8::/32', '2001:db8::/64', '2001:db8:0:1::/65', '::/0', '2001:db9::/33'),
     ),
     object: fc.constantFrom('user_1', 'user_2', 'ADA', 'bob', 'nobody'),
+    objectType: fc.constantFrom('user', 'apikey'),
     granted: fc.oneof(fc.constant([]), fc.array(fc.oneof(flags, fc.constant('none')), { minLength: 1, maxLength: 2 })),
     revoked: fc.oneof(fc.constant([]), fc.array(flags, { minLength: 1, maxLength: 2 })),
     exclude: fc.record({ keyid: keyids, action: actions }, { requiredKeys: [] }),
+    withoutActions: fc.array(actions, { maxLength: 2 }).map((names) => new Set(names)),
     withoutGranted: fc.array(actions, { maxLength: 2 }).map((names) => new Set(names)),
   },
   { requiredKeys: [] },

@@ -8,14 +8,13 @@ import { keyDetailsOf, keyWordsOf } from '../../src/console/activity/key-words.t
 import { moreText } from '../../src/console/activity/more-things.ts';
 import {
   type ActivityRecord,
+  aboutFilters,
   activityFields,
   alikeTogether,
   emptyTail,
   isSubjectKind,
   namesWith,
   newestActivity,
-  recordsAbout,
-  type SubjectKind,
   shownFilters,
   type Tail,
   tailStart,
@@ -256,34 +255,9 @@ test('the first user sets themselves up; later ones are created', () => {
   assert.deepEqual([made('user_a')?.past, made('user_b')?.past], ['set up the first user', 'created']);
 });
 
-test('all about a keyring is what was done with it and to it, and nothing of others with its name', async () => {
-  const about = (type: string) => ({
-    ...record(1),
-    ringname: '',
-    props: { object: { type, id: 'x', name: 'Payroll' } },
-  });
-  const used = { ...record(2), ringname: 'payroll' };
-  const pages = [
-    [about('user'), { ...about('keyring'), reporter: 'apik_x' }, { ...used, action: 'asym.read' }],
-    [about('keyring'), used, record(3)],
-  ];
-  const asked: object[] = [];
-  const searchActivity: Client['searchActivity'] = async (input = {}) => {
-    asked.push(input);
-    const at = Number(input.cursor ?? 0);
-    const hasMore = at + 1 < pages.length;
-    const pagination = { limit: 3, count: 3, hasMore, ...(hasMore && { nextCursor: String(at + 1) }) };
-    return { data: pages[at] ?? [], pagination };
-  };
-  const load = (kind: SubjectKind) =>
-    recordsAbout(searchActivity, { kind, id: 'payroll', filters: {} })({ limit: 3 }, new AbortController().signal);
-  assert.deepEqual((await load('keyring')).data, [about('keyring'), used], 'a page that shows nothing is passed over');
-  assert.deepEqual(asked, [
-    { limit: 3, about: 'payroll' },
-    { limit: 3, about: 'payroll', cursor: '1' },
-  ]);
-  assert.deepEqual((await load('asym-keyring')).data, [{ ...used, action: 'asym.read' }]);
-  assert.equal((await load('user')).data.length, 3);
+test('all about one thing is one search, for a keyring of its own kind', () => {
+  assert.deepEqual(aboutFilters('asym-keyring', 'payroll'), { about: 'payroll', aboutType: 'asym-keyring' });
+  assert.deepEqual(aboutFilters('user', 'user_a'), { about: 'user_a' });
   assert.ok(!isSubjectKind('session') && !isSubjectKind('constructor') && isSubjectKind('asset'));
 });
 

@@ -175,6 +175,32 @@ test('all about one thing is what it did, what was done with it and to it, page 
   assert.deepEqual(await paged('nobody', 10), []);
 });
 
+test('rings and managed keys of one name are told apart, page by page', async () => {
+  const a = await testAppliance();
+  await a.call('POST', '/ks/keyrings', { name: 'Payroll' });
+  await a.call('POST', '/asym/keyrings', { name: 'Payroll' });
+  await a.call('POST', '/managed-keys', { name: 'payroll' });
+  await a.call('POST', '/ks/keyrings', { name: 'other' });
+  for (let times = 0; times < 5; times++) await a.call('GET', '/managed-keys/payroll');
+  await a.call('GET', '/ks/keyrings/payroll');
+  const account = (await a.call('POST', '/auth/accounts', { uid: 'payroll' })).body;
+  assert.ok(account.id);
+  for (const [aboutType, actions] of [
+    ['keyring', ['keyring.read', 'keyring.create']],
+    ['asym-keyring', ['asym.create']],
+    ['managed-key', [...Array.from({ length: 5 }, () => 'key.read'), 'key.create']],
+  ] as const) {
+    const found = await search(a, { about: 'Payroll', aboutType });
+    assert.deepEqual(
+      found.map(({ action }) => action),
+      actions,
+    );
+    const path = '/auth/search/activity?limit=1';
+    const { data, pagination } = (await a.call('POST', path, { about: 'payroll', aboutType })).body;
+    assert.deepEqual([data.length, data[0].action, pagination.hasMore], [1, actions[0], actions.length > 1]);
+  }
+});
+
 test('what was deleted, and what was done to users, is one search', async () => {
   const a = await testAppliance();
   await a.call('POST', '/ks/keyrings', { name: 'payroll' });
@@ -282,6 +308,8 @@ test('filters that make no sense are refused, each at its field', async () => {
     [{ object: 7 }, 'object'],
     [{ about: '' }, 'about'],
     [{ about: 'payroll', ring: 'payroll' }, 'about'],
+    [{ aboutType: 'keyring' }, 'about'],
+    [{ about: 'payroll', aboutType: 'user' }, 'aboutType'],
     [{ exclude: {} }, 'exclude'],
     [{ exclude: { keyid: 7 } }, 'exclude.keyid'],
   ] as const) {

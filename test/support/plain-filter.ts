@@ -11,14 +11,16 @@ export function isAudited(record: Omit<ActivityRecord, 'seq' | 'id'>, filter: Ac
     (!filter.actions || filter.actions.includes(record.action)) &&
     (!address || (record.address !== undefined && addressSet([address]).has(record.address))) &&
     says(record.reporter === undefined ? record.props : {}, filter) &&
+    !filter.withoutActions?.has(record.action) &&
     !(record.validAction && filter.withoutGranted?.has(record.action)) &&
     !(exclude && keyid === record.keyid && action === record.action)
   );
 }
 
-function says(props: AnyJson, { object, granted, revoked }: ActivityFilter): boolean {
+function says(props: AnyJson, { object, objectType, granted, revoked }: ActivityFilter): boolean {
   const named = [props.object ?? [], props.objects ?? []]
     .flat()
+    .filter(({ type }: { type: string }) => objectType === undefined || type === objectType)
     .flatMap(({ id, name }: { id: string; name?: string }) => [id, name?.toLowerCase()]);
   const has = (list: string[] = [], asked?: readonly string[]): boolean =>
     !asked || list.some((flag) => asked.length === 0 || asked.includes(flag));

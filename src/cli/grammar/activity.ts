@@ -37,7 +37,10 @@ export const activity = {
       '--ring': text('NAME', 'about this keyring', 'ring'),
       '--valid': boolean('BOOLEAN', 'granted (true) or denied (false)'),
       '--object': text('ID', 'about the user, key, account, keyring or the like with this id or name'),
-      '--about': text('ID', 'by the caller or account with this id, about the keyring of this name, or as --object'),
+      '--about': text(
+        'ID',
+        'by the caller or account with this id, about the ring or key of this name, or as --object',
+      ),
       '--address': block('CIDR', 'from this address, or one of this block'),
       '--granted': optional(
         text('FLAG', 'that granted permission flags: any, or this one or a wildcard that includes it', 'flag'),

@@ -6,15 +6,14 @@ import type { AnswerTo, CallOptions, Client, InputOf } from '../../client/client
 import { ownActions } from '../../model/actions.ts';
 import { type ActivityDetails, detailsIn } from '../../model/activity-details.ts';
 import { type Fields, searchFields } from '../parts/search-fields.ts';
-import { type LoadPage, useState } from '../parts/state.ts';
+import { useState } from '../parts/state.ts';
 import { idTime } from '../text.ts';
-import { isAboutKey } from './key-actions.ts';
 
 export type ActivityRecord = AnswerTo<'searchActivity'>['data'][number];
 /** Names of users and API keys by their ids. */
 export type Names = ReadonlyMap<string, string>;
 export type ActivityFilters = Omit<InputOf<'searchActivity'>, 'cursor' | 'limit'>;
-type TypedFilters = Omit<ActivityFilters, 'exclude' | 'reads' | 'about'>;
+type TypedFilters = Omit<ActivityFilters, 'exclude' | 'reads' | 'about' | 'aboutType'>;
 
 interface Newest {
   /** Newest first. */
@@ -96,32 +95,9 @@ export function isSubjectKind(text: string): text is SubjectKind {
   return subjectKinds.some((kind) => kind === text);
 }
 
-/**
- * Pages of all records about one thing; for a keyring, `id` is its name. The search's `about` also finds other things
- * with the same name, such as a ring of the other kind: those are left out here.
- */
-export function recordsAbout(
-  searchActivity: Client['searchActivity'],
-  { kind, id, filters }: { readonly kind: SubjectKind; readonly id: string; readonly filters: ActivityFilters },
-): LoadPage<ActivityRecord> {
-  return async (request, signal) => {
-    let page = await searchActivity({ ...filters, ...request, about: id }, { signal });
-    for (;;) {
-      const { pagination } = page;
-      const data = page.data.filter((record) => isAbout(record, kind, id));
-      if (data.length > 0 || pagination.nextCursor === undefined) return { data, pagination };
-      page = await searchActivity({ ...filters, ...request, about: id, cursor: pagination.nextCursor }, { signal });
-    }
-  };
-}
-
-function isAbout(record: ActivityRecord, kind: SubjectKind, id: string): boolean {
-  if (kind !== 'keyring' && kind !== 'asym-keyring') return true;
-  const name = id.toLowerCase();
-  const { object, objects = [] } = deedOfRecord(record);
-  if ([object, ...objects].some((thing) => thing?.type === kind && thing.name?.toLowerCase() === name)) return true;
-  const { action, ringname } = record;
-  return ringname === name && action.startsWith('asym.') === (kind === 'asym-keyring') && !isAboutKey(action);
+/** The search for all records about one thing; for a keyring, `id` is its name. */
+export function aboutFilters(kind: SubjectKind, id: string): ActivityFilters {
+  return kind === 'keyring' || kind === 'asym-keyring' ? { about: id, aboutType: kind } : { about: id };
 }
 
 type Name = keyof TypedFilters;

@@ -1,5 +1,4 @@
 // SubjectPage shows all activity records about one thing: what was done to it and, if it acts itself, what it did.
-import { useMemo } from 'hono/jsx/dom';
 import { useActorNames } from '../known-names.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
@@ -9,9 +8,9 @@ import { shortId } from '../text.ts';
 import { ThingLink } from './record-parts.tsx';
 import {
   type ActivityRecord,
+  aboutFilters,
   deedOfRecord,
   isSubjectKind,
-  recordsAbout,
   type SubjectKind,
   withoutOwn,
 } from './records.ts';
@@ -50,11 +49,8 @@ interface SubjectProps extends PageProps {
 function Subject({ api, session, kind, id }: SubjectProps) {
   const names = useActorNames();
   const ownId = session.user?.id;
-  const load = useMemo(
-    () => recordsAbout(api.searchActivity, { kind, id, filters: withoutOwn({}, ownId, false) }),
-    [kind, id, ownId],
-  );
-  const list = useList(load, [kind, id]);
+  const filters = withoutOwn(aboutFilters(kind, id), ownId, false);
+  const list = useList((page, signal) => api.searchActivity({ ...filters, ...page }, { signal }), [kind, id]);
   const isRing = kind.endsWith('keyring');
   const name = isRing ? id : (names.get(id) ?? nameIn(list.items, id));
   return (

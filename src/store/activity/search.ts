@@ -69,7 +69,8 @@ const propsUsed = 16;
 /** Throws `invalid` for props that JSON cannot represent. */
 export function prepareFilter(filter: ActivityFilter): PreparedFilter {
   const keyids = filter.keyids && new Set(filter.keyids);
-  const { action, actions, ringname, valid, props, address, exclude, withoutGranted, afterSeq = 0 } = filter;
+  const { action, actions, ringname, valid, props, address, exclude, afterSeq = 0 } = filter;
+  const { withoutActions, withoutGranted } = filter;
   const addresses = address === undefined ? undefined : addressSet([address]);
   const start = filter.start ?? Number.NEGATIVE_INFINITY;
   const end = filter.end ?? Number.POSITIVE_INFINITY;
@@ -104,6 +105,7 @@ export function prepareFilter(filter: ActivityFilter): PreparedFilter {
       (addresses === undefined || (record.address !== undefined && addresses.has(record.address))) &&
       (holdsProps === undefined || holdsProps(record.props)) &&
       didWhatIsAsked(record, filter) &&
+      !withoutActions?.has(record.action) &&
       !(record.validAction && withoutGranted?.has(record.action)) &&
       !(exclude && isExcluded(record, exclude)),
   };
@@ -139,7 +141,9 @@ function didWhatIsAsked({ props, reporter }: ActivityRecord, filter: ActivityFil
   if (reporter !== undefined) return false;
   const { object, objects = [], granted = [], revoked = [] } = detailsIn(props);
   const wanted = filter.object?.toLowerCase();
-  const isAbout = ({ id, name }: ResourceRef): boolean => id.toLowerCase() === wanted || name?.toLowerCase() === wanted;
+  const isAbout = ({ type, id, name }: ResourceRef): boolean =>
+    (filter.objectType === undefined || type === filter.objectType) &&
+    (id.toLowerCase() === wanted || name?.toLowerCase() === wanted);
   const has = (flags: readonly string[], asked: readonly string[] | undefined): boolean =>
     !asked || (asked.length === 0 ? flags.length > 0 : flags.some((flag) => asked.includes(flag)));
   return (

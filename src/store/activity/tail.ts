@@ -220,6 +220,7 @@ export class ActivityTail {
           (filter.actions === undefined || filter.actions.includes(action)) &&
           (filter.ringname === undefined || filter.ringname === ringname) &&
           (filter.valid === undefined || filter.valid === validAction) &&
+          !filter.withoutActions?.has(action) &&
           !(validAction && filter.withoutGranted?.has(action)) &&
           (keyids === undefined || keyids.has(keyid)) &&
           (addresses === undefined || (address !== undefined && addresses.has(address))),
