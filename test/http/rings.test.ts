@@ -152,9 +152,9 @@ test('the deleted ones take the flag of the list', async () => {
 /** All other query parameters are text, numbers or cursors. */
 const switches = [
   ...['id', 'uid', 'email', 'deleted', 'wildcard', 'usage', 'postQuantum', 'wrapped', 'secrets', 'flags'],
-  ...['config', 'keys', 'apikeys', 'dependents', 'proofs', 'secondFactors'],
+  ...['config', 'keys', 'apikeys', 'dependents', 'proofs', 'secondFactors', 'suspended'],
 ];
-const others = ['cursor', 'folder', 'limit', 'range', 'ringname', 'since', 'token', 'version'];
+const others = ['cursor', 'folder', 'key', 'limit', 'range', 'ringname', 'since', 'token', 'type', 'version'];
 
 test('a switch in a query is true or false, at every endpoint', async () => {
   const a = await testAppliance();

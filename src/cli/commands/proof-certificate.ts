@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Proof } from '../../api/proofs.ts';
 import type { InputOf } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';
+import { epochTimeOf } from '../../model/timestamp.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { fileError, type NewFile, newFile, readPem } from '../files.ts';
 import type { proof } from '../grammar/proof.ts';
@@ -75,7 +76,7 @@ export function certificateText({ san, authority, fingerprint = '', notAfter, is
 
 /** The last second counts. */
 function isPast(notAfter: string, now: number): boolean {
-  return Date.parse(notAfter) + 1000 <= now;
+  return epochTimeOf(notAfter) + 1000 <= now;
 }
 
 interface Issued {
