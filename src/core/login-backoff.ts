@@ -48,8 +48,11 @@ type Scope = keyof typeof thresholds;
 
 export function loginBackoff(options: Omit<BackoffOptions<Scope>, 'thresholds' | 'what'>): LoginBackoff {
   const backoff = new Backoff({ ...options, thresholds, what: 'logins' });
+  /** The last address that was read: with AWS's clients each request is a try, and most come from one. */
+  let last = { address: '', networks: networksOf('') };
   const originKeys = ({ tenant, address }: LoginOrigin): BackoffKeys<Scope> => {
-    const { host, site } = networksOf(address);
+    if (address !== last.address) last = { address, networks: networksOf(address) };
+    const { host, site } = last.networks;
     const keys: [Scope, string][] = [['address', `${tenant} ${host}`]];
     if (site !== undefined) keys.push(['site', `${tenant} ${site}`]);
     return keys;

@@ -13,10 +13,11 @@ export function isKeyId(text: string): boolean {
  * by its id.
  */
 export function lookUpManagedKey({ managedKeys }: Pick<Tables, 'managedKeys'>, ref: string): ManagedKey | undefined {
+  // An id first: as a name it is not found, and that costs a statement each time. New keys get no such name.
+  if (isKeyId(ref)) return managedKeys.byId(ref) ?? managedKeys.byName(ref);
   const lower = ref.toLowerCase();
   const named = managedKeys.byName(lower);
   if (named) return named;
-  if (isKeyId(ref)) return managedKeys.byId(ref);
   const aliased = managedKeys.aliasOf(lower);
   return aliased === undefined ? managedKeys.deletedByName(lower) : managedKeys.byId(aliased);
 }

@@ -74,6 +74,9 @@ const inner = new Uint8Array(32);
  */
 const oneBlock = 55;
 
+/** The 32 bytes of a MAC of a message, under a key that it holds. */
+export type Mac = (message: Uint8Array) => Uint8Array;
+
 /** SHA-256, 32 bytes. */
 export function sha256(bytes: Uint8Array): Uint8Array {
   return (bytes.length <= oneBlock ? undefined : native().sha256?.(bytes)) ?? sha256Of(bytes, bytes.length);
@@ -91,7 +94,7 @@ function sha256Of(bytes: Uint8Array, length: number): Uint8Array {
  * HMAC-SHA256 under `key`. The key's two blocks are hashed once, here; each call starts from copies of that state,
  * which saves two of the four or five compressions of a short message.
  */
-export function hmacSha256(key: Uint8Array): (message: Uint8Array) => Uint8Array {
+export function hmacSha256(key: Uint8Array): Mac {
   const { iHash, oHash } = hmac.create(nobleSha256, key);
   const innerStart = new Running();
   const outerStart = new Running();
@@ -111,6 +114,22 @@ export function hmacSha256(key: Uint8Array): (message: Uint8Array) => Uint8Array
     for (let i = 0; i < 32; i++) inner[i] = 0;
     return mac;
   };
+}
+
+/** Keyed states per key in use. They are collected together with their key. */
+const keyedStates = new WeakMap<Uint8Array, Mac>();
+
+/**
+ * `hmacSha256` under a key that is used again and again: hashing its blocks takes longer than a short message. A key
+ * that is overwritten must not be used again.
+ */
+export function keyedHmac(key: Uint8Array): Mac {
+  let mac = keyedStates.get(key);
+  if (!mac) {
+    mac = hmacSha256(key);
+    keyedStates.set(key, mac);
+  }
+  return mac;
 }
 
 const encoder = new TextEncoder();

@@ -9,7 +9,7 @@
 
 import { KmsError } from '../errors.ts';
 import { equalParts, readBase64Url, toBase64Url, utf8 } from './bytes.ts';
-import { hmacSha256 } from './fast-hash.ts';
+import { hmacSha256, keyedHmac, type Mac } from './fast-hash.ts';
 import {
   epochOfHash,
   headerMacFits,
@@ -83,7 +83,7 @@ export function encodeHeader(
   // The hash's tag, and after it the MAC of a header that has nothing but the hash.
   made.set(hashMac, hashStart + content.length);
   if (made[1] === 0) return toBase64Url(made);
-  const mac = keyedMac(keys.key('header', epochOfHash(content)));
+  const mac = keyedHmac(keys.key('header', epochOfHash(content)));
   made.set(flagsMac(mac, made), macStart);
   if (!asset) return toBase64Url(made);
   if (asset.signature.length !== 64) throw new KmsError('internal', 'expected a signature of 64 bytes');
@@ -106,7 +106,7 @@ export function decodeHeader(keys: SealingKeys, text: string): DecodedHeader | u
   if (read[1] === 0) {
     return { version: 1, hasAsset: false, ...ordinary, reference, intact: headerMacFits(hash, read, macStart) };
   }
-  const mac = keyedMac(keys.key('header', epochOfHash(read, hashStart)));
+  const mac = keyedHmac(keys.key('header', epochOfHash(read, hashStart)));
   const intact = equalParts(flagsMac(mac, read), 0, read, macStart, macLength);
   const said = { version: 1, hasAsset: hasFlag('asset'), ...useInRead(), reference, intact };
   if (!said.hasAsset) return said;
@@ -126,7 +126,7 @@ export function decodeHeader(keys: SealingKeys, text: string): DecodedHeader | u
 export function shareOf(keys: SealingKeys, header: string): Uint8Array {
   if (!readHeader(header)) throw new KmsError('internal', 'expected a header that was decoded');
   const hash = read.slice(hashStart, macStart);
-  return hmacSha256(keyedMac(keys.key('header', epochOfHash(hash)))(shareLabel))(hash);
+  return hmacSha256(keyedHmac(keys.key('header', epochOfHash(hash)))(shareLabel))(hash);
 }
 
 export interface HeaderInspection extends HeaderUse {
@@ -175,7 +175,6 @@ function assetVersion(): number {
   return readView.getUint32(versionStart);
 }
 
-type Mac = (message: Uint8Array) => Uint8Array;
 
 /** First MAC of a header with flags. */
 function flagsMac(mac: Mac, bytes: Uint8Array): Uint8Array {
@@ -196,16 +195,4 @@ function macOf(mac: Mac, label: Uint8Array, content: Uint8Array): Uint8Array {
   message.set(label);
   message.set(content, label.length);
   return mac(message).subarray(0, 16);
-}
-
-/** Keyed state per key in use. It is collected together with its key. */
-const macs = new WeakMap<Uint8Array, Mac>();
-
-function keyedMac(key: Uint8Array): Mac {
-  let mac = macs.get(key);
-  if (!mac) {
-    mac = hmacSha256(key);
-    macs.set(key, mac);
-  }
-  return mac;
 }

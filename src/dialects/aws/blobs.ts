@@ -2,7 +2,7 @@
 // masked, the key's id and version, before what the key made. Only this appliance reads which key that is, and only for
 // the tenant whose it is; the tag is over all of it, so that nothing of a blob can be exchanged. See docs/formats.md.
 import { concatBytes, equalBytes, fromBase64, toBase64, utf8 } from '../../crypto/bytes.ts';
-import { hmacSha256 } from '../../crypto/fast-hash.ts';
+import { keyedHmac, type Mac } from '../../crypto/fast-hash.ts';
 import type { TenantKeys } from '../../seal/tenant-keys.ts';
 import { failure } from './errors.ts';
 import { idsOfBytes, keyIdBytes } from './names.ts';
@@ -28,13 +28,11 @@ export function blobOf(keys: BlobKeys, keyId: string, ciphertext: unknown): stri
   new DataView(name.buffer).setUint32(16, Number(version));
   const body = fromBase64(base64) ?? new Uint8Array();
   const { epoch } = keys;
-  const mac = hmacSha256(keys.key('header', epoch));
+  const mac = keyedHmac(keys.key('header', epoch));
   const tag = tagOf(mac, epoch, name, body);
   const head = Uint8Array.of(format, epoch >> 8, epoch & 0xff);
   return toBase64(concatBytes(head, tag, masked(mac, tag, name), body));
 }
-
-type Mac = ReturnType<typeof hmacSha256>;
 
 function tagOf(mac: Mac, epoch: number, name: Uint8Array, body: Uint8Array): Uint8Array {
   return mac(concatBytes(tagLabel, Uint8Array.of(epoch >> 8, epoch & 0xff), name, body)).slice(0, tagLength);
@@ -59,7 +57,7 @@ export function readBlob(keys: BlobKeys, base64: string): ReadBlob {
   if (!bytes || bytes[0] !== format || bytes.length <= bodyStart) throw failure('InvalidCiphertextException');
   const epoch = ((bytes[1] ?? 0) << 8) | (bytes[2] ?? 0);
   if (!keys.epochs.includes(epoch)) throw failure('InvalidCiphertextException');
-  const mac = hmacSha256(keys.key('header', epoch));
+  const mac = keyedHmac(keys.key('header', epoch));
   const tag = bytes.slice(tagStart, nameStart);
   const name = masked(mac, tag, bytes.slice(nameStart, bodyStart));
   const body = bytes.subarray(bodyStart);

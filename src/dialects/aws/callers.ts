@@ -6,6 +6,7 @@ import type { Proven } from '../../core/credential.ts';
 import { Bearer } from '../../core/credential.ts';
 import { secretOf } from '../../core/proofs/access-keys.ts';
 import { isSessionKeyId, sessionKeyId, sessionSecret } from '../../core/proofs/aws-sessions.ts';
+import { keyedHmac, type Mac } from '../../crypto/fast-hash.ts';
 import { hashSecret } from '../../crypto/secrets.ts';
 import type { OpenState } from '../../http/appliance-port.ts';
 import { type ApiRequest, headerOf } from '../../http/request.ts';
@@ -32,8 +33,11 @@ const mostRemembered = 10_000;
 interface Found {
   readonly handle: TenantHandle;
   readonly credential: Bearer | Proven;
-  /** Signing keys, with one of which the request must be signed. */
-  readonly signingKeys: readonly Uint8Array[];
+  /**
+   * MACs under the signing keys, with one of which the request must be signed. Not the keys: those may be overwritten
+   * while the request waits for its turn.
+   */
+  readonly macs: readonly Mac[];
   /** The API key and the proof, for the record of a wrong signature. */
   readonly keyid: string;
   readonly proof: string;
@@ -65,14 +69,16 @@ export class AwsCallers {
     const found = await this.#find(open, request, read);
     const origin = { tenant: found?.handle.tenant.id ?? 'aws', address: request.remoteAddress ?? 'local' };
     // The same request, sent again with another date, is one try.
-    const tried = `${read.accessKeyId} ${Buffer.from(body).toString('latin1')}`;
-    const { outcome, isRepeated } = await open.people.workloads.attempt(
-      origin,
-      { token: tried, role: undefined },
-      async () => ({
-        proven: found && this.#isSignedBy(found, request, read, body) ? found : undefined,
-      }),
-    );
+    // The text is made for a refused try alone.
+    const tried = {
+      get token() {
+        return `${read.accessKeyId} ${Buffer.from(body).toString('latin1')}`;
+      },
+      role: undefined,
+    };
+    const { outcome, isRepeated } = await open.people.workloads.attempt(origin, tried, async () => ({
+      proven: found && this.#isSignedBy(found, request, read, body) ? found : undefined,
+    }));
     if (outcome.proven) {
       const { handle, credential, expiresAt = Number.POSITIVE_INFINITY } = outcome.proven;
       return expiresAt > this.#world.now() ? { handle, credential } : expired;
@@ -82,8 +88,8 @@ export class AwsCallers {
     return mismatch;
   }
 
-  #isSignedBy({ signingKeys }: Found, request: ApiRequest, read: Authorization, body: Uint8Array): boolean {
-    return signingKeys.some((key) => isSigned(request, read, key, body));
+  #isSignedBy({ macs }: Found, request: ApiRequest, read: Authorization, body: Uint8Array): boolean {
+    return macs.some((mac) => isSigned(request, read, mac, body));
   }
 
   async #find(open: OpenState, request: ApiRequest, read: Authorization): Promise<Found | undefined> {
@@ -110,11 +116,11 @@ export class AwsCallers {
       const tokenHash = hashSecret(token);
       const session = workloadSessions.byTokenHash(tokenHash);
       if (!session) return undefined;
-      const signingKeys = openEpochs(tenant.keys).flatMap(
-        (epoch) => keptKey(tenant, `${tokenHash} ${epoch}`, read, () => sessionSecret(tenant.keys, token, epoch)) ?? [],
+      const macs = openEpochs(tenant.keys).flatMap(
+        (epoch) => signingMac(tenant, `${tokenHash} ${epoch}`, read, () => sessionSecret(tenant.keys, token, epoch)) ?? [],
       );
       const { apikeyId: keyid, proofId: proof, expiresAt } = session;
-      return { handle, credential: new Bearer(token), signingKeys, keyid, proof, expiresAt };
+      return { handle, credential: new Bearer(token), macs, keyid, proof, expiresAt };
     });
   }
 
@@ -139,25 +145,26 @@ function accessKeyOf(handle: TenantHandle, proof: KnownProof | undefined, read: 
   if (!proof?.active) return undefined;
   const { keys } = handle.tenant;
   // The sealed secret is in the name, so that a key whose row changes is made again.
-  const signing = keptKey(handle.tenant, `${proof.id} ${proof.sealed?.text}`, read, () => secretOf(keys, proof));
+  const mac = signingMac(handle.tenant, `${proof.id} ${proof.sealed?.text}`, read, () => secretOf(keys, proof));
   return {
     handle,
     credential: { proof: proof.id, subject: read.accessKeyId },
-    signingKeys: signing ? [signing] : [],
+    macs: mac ? [mac] : [],
     keyid: proof.apikeyId,
     proof: proof.id,
   };
 }
 
-/** A signing key, kept until the tenant's keys are wiped: the secret is opened once a day, not at each request. */
-function keptKey(
+/** Under a key that is kept until the tenant's keys are wiped: the secret is opened once a day, not at each request. */
+function signingMac(
   { keys }: TenantHandle['tenant'],
   of: string,
   { day, region, service }: Authorization,
   secret: () => string,
-): Uint8Array | undefined {
+): Mac | undefined {
   const name = `aws-signing ${of} ${day} ${region} ${service}`;
-  return keys.opened(name, () => signingKey(secret(), { day, region, service }));
+  const key = keys.opened(name, () => signingKey(secret(), { day, region, service }));
+  return key && keyedHmac(key);
 }
 
 /** Epochs whose keys are whole. */

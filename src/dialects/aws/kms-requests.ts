@@ -5,7 +5,6 @@ import { activityRecord } from '../../core/activity.ts';
 import { lookUpManagedKey } from '../../core/managed-key-names.ts';
 import { WrittenItems } from '../../core/pages.ts';
 import { proofProps } from '../../core/proofs/proof-answers.ts';
-import { toHex } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import { identify } from '../../http/admission.ts';
 import type { AppliancePort } from '../../http/appliance-port.ts';
@@ -29,7 +28,7 @@ import {
 import { fieldsOf } from './field-table.ts';
 import { checkFields, textOf } from './fields.ts';
 import { type FoundKey, foundKey, keyNamed, keyWithId, lookAt, useRefusal } from './found-keys.ts';
-import { accountOf, type Place } from './names.ts';
+import { accountOf, type Place, uuidFrom } from './names.ts';
 import type { AwsOperation, Call, Work } from './operation.ts';
 import { isOperation, operations } from './operations.ts';
 
@@ -64,6 +63,7 @@ const nothing: Readonly<Record<string, string>> = Object.freeze({});
 export class KmsRequests {
   readonly #appliance: AppliancePort;
   readonly #ways: Ways;
+  readonly #accounts = new WeakMap<TenantHandle, string>();
 
   constructor(appliance: AppliancePort, ways: Ways) {
     this.#appliance = appliance;
@@ -73,7 +73,7 @@ export class KmsRequests {
   async answerTo(request: ApiRequest, caller: AwsCaller, region: string, body: Uint8Array): Promise<KmsAnswer> {
     const named = headerOf(request, 'x-amz-target') ?? '';
     const name = named.startsWith(target) ? named.slice(target.length) : '';
-    const asked: KmsRequest = { request, caller, place: { account: accountOf(caller.handle.tenant.id), region } };
+    const asked: KmsRequest = { request, caller, place: { account: this.#accountOf(caller.handle), region } };
     if (!isOperation(name)) return this.#tell(asked, { failure: failed('UnknownOperationException') });
     const operation = operations[name];
     let work: Work | undefined;
@@ -93,17 +93,25 @@ export class KmsRequests {
     }
   }
 
+  #accountOf(handle: TenantHandle): string {
+    const account = this.#accounts.get(handle) ?? accountOf(handle.tenant.id);
+    this.#accounts.set(handle, account);
+    return account;
+  }
+
   async #workOf({ caller, place }: KmsRequest, { keys = [] }: AwsOperation, given: JsonObject): Promise<Work> {
     const { world } = this.#appliance;
     const { store, tenant } = caller.handle;
     const now = world.now();
     const found: FoundKey[] = [];
     for (const rule of keys) {
-      const [, optional = '', alias = '', field = ''] = /^(\??)(\*?)(\w+)$/.exec(rule) ?? [];
+      const isOptional = rule.startsWith('?');
+      const takesAlias = rule.includes('*');
+      const field = rule.slice(Number(isOptional) + Number(takesAlias));
       const text = textOf(given, field);
-      if (text === undefined && optional === '') throw failure('ValidationException', `${field} is missing`);
+      if (text === undefined && !isOptional) throw failure('ValidationException', `${field} is missing`);
       if (text === undefined) continue;
-      const how = { place, takesAlias: alias !== '', now };
+      const how = { place, takesAlias, now };
       found.push(await lookAt(store, (tables) => keyNamed(tables, text, how)));
     }
     return {
@@ -228,14 +236,12 @@ function missing({ arn }: FoundKey): string {
   return arn.includes(':alias/') ? `Alias ${arn} is not found.` : `Key '${arn}' does not exist`;
 }
 
-export function uuidFrom(bytes: Uint8Array): string {
-  return toHex(bytes).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
-}
+const decoder = new TextDecoder('utf-8', { fatal: true });
 
 /** The object in a body. Throws `SerializationException` for anything else, and for names that come twice. */
 function objectIn(bytes: Uint8Array): JsonObject {
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    const text = decoder.decode(bytes);
     const value: unknown = JSON.parse(text);
     if (isJsonObject(value) && countNames(text) === countKeys(value)) return value;
   } catch {
@@ -244,9 +250,19 @@ function objectIn(bytes: Uint8Array): JsonObject {
   throw failure('SerializationException');
 }
 
-/** Names of members in a text that is JSON. */
+const [quote, backslash, colon] = [0x22, 0x5c, 0x3a];
+
+/** Names of members in a text that is JSON: the colons outside its texts. */
 function countNames(text: string): number {
-  return [...text.matchAll(/"(?:[^"\\]|\\.)*"(\s*:)?/g)].filter(([, colon]) => colon !== undefined).length;
+  let count = 0;
+  let isInText = false;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === quote) isInText = !isInText;
+    else if (!isInText && code === colon) count++;
+    else if (isInText && code === backslash) at++;
+  }
+  return count;
 }
 
 function countKeys(value: object): number {

@@ -23,8 +23,13 @@ export function awsIdOf({ id, name }: NamedKey): string {
 
 /** The UUID of an id; keys made as transit rings have ids of another prefix. */
 function uuidOf(id: string): string {
-  const bytes = keyIdBytes(id) ?? new Uint8Array(16);
-  return toHex(bytes).replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+  return uuidFrom(keyIdBytes(id) ?? new Uint8Array(16));
+}
+
+/** 16 bytes as a UUID. */
+export function uuidFrom(bytes: Uint8Array): string {
+  const hex = toHex(bytes);
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
 }
 
 export function keyIdBytes(id: string): Uint8Array | undefined {

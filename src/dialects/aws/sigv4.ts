@@ -1,7 +1,7 @@
 // Signature Version 4 of AWS: what a request says it is signed with, and whether it is. Every header whose name begins
 // with `x-amz-` must be signed, since one of them names the operation; the body always counts.
 import { equalBytes, toHex, utf8 } from '../../crypto/bytes.ts';
-import { hmacSha256, sha256 } from '../../crypto/fast-hash.ts';
+import { hmacSha256, type Mac, sha256 } from '../../crypto/fast-hash.ts';
 import { parseTimestamp } from '../../model/timestamp.ts';
 
 const algorithm = 'AWS4-HMAC-SHA256';
@@ -84,11 +84,11 @@ export function whyUnsigned(
   return undefined;
 }
 
-/** Whether the signature is that of the request under the secret. `key` is from `signingKey`. */
+/** Whether the signature is that of the request under the secret. `mac` is under a key from `signingKey`. */
 export function isSigned(
   request: SignedRequest,
   { signedHeaders, signature, day, region, service }: Authorization,
-  key: Uint8Array,
+  mac: Mac,
   body: Uint8Array,
 ): boolean {
   const { headers, method, path, search } = request;
@@ -106,7 +106,7 @@ export function isSigned(
   ].join('\n');
   const scope = `${day}/${region}/${service}/aws4_request`;
   const toSign = [algorithm, oneOf(headers, 'x-amz-date'), scope, toHex(sha256(utf8(canonical)))].join('\n');
-  return equalBytes(hmacSha256(key)(utf8(toSign)), signature);
+  return equalBytes(mac(utf8(toSign)), signature);
 }
 
 /** The key of a day, region and service, which a secret signs with. */
@@ -126,7 +126,15 @@ function oneOf(headers: SignedRequest['headers'], name: string): string | undefi
   return typeof value === 'string' ? value : value?.length === 1 ? value[0] : undefined;
 }
 
+/** The last date that was read: whoever sends many requests in a second sends it with each. */
+let lastDate: { readonly text: string; readonly time: number | undefined } = { text: '', time: undefined };
+
 function timeOf(text: string): number | undefined {
+  if (text !== lastDate.text) lastDate = { text, time: readDate(text) };
+  return lastDate.time;
+}
+
+function readDate(text: string): number | undefined {
   const [, year, month, day, hour, minute, second] = /^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)Z$/.exec(text) ?? [];
   if (year === undefined) return undefined;
   return parseTimestamp(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
@@ -139,6 +147,7 @@ function textOf(time: number): string {
 
 /** Each segment is encoded a second time. */
 function canonicalPath(path: string): string {
+  if (path === '/') return path;
   return path
     .split('/')
     .map((segment) => encoded(segment))

@@ -9,7 +9,8 @@ import { type Outcome, refused } from '../../http/respond.ts';
 import type { Ways } from '../../http/surface.ts';
 import { AwsCallers } from './callers.ts';
 import { AwsRefusal, type Failure, failed, failureOf } from './errors.ts';
-import { KmsRequests, uuidFrom } from './kms-requests.ts';
+import { KmsRequests } from './kms-requests.ts';
+import { uuidFrom } from './names.ts';
 import { stsError, stsFailureOf } from './sts.ts';
 import { StsRequests } from './sts-requests.ts';
 
