@@ -89,7 +89,10 @@ function measureCheck(): void {
     const before = performance.now();
     for (let n = 0; n < checks; n++) {
       const read = readAuthorization(request);
-      if (typeof read === 'string' || !isSigned(request, read, hmacSha256(signingKey(key.secretAccessKey, read)), body)) {
+      if (
+        typeof read === 'string' ||
+        !isSigned(request, read, hmacSha256(signingKey(key.secretAccessKey, read)), body)
+      ) {
         throw new Error('expected a valid signature');
       }
     }

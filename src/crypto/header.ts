@@ -175,7 +175,6 @@ function assetVersion(): number {
   return readView.getUint32(versionStart);
 }
 
-
 /** First MAC of a header with flags. */
 function flagsMac(mac: Mac, bytes: Uint8Array): Uint8Array {
   return macOf(mac, headerLabel, bytes.subarray(0, macStart)).subarray(0, macLength);

@@ -5,8 +5,8 @@ import type { ApiRequest } from '../http/request.ts';
 
 /** A Host that needs no parsing. */
 const plainHost = /^[a-z0-9._-]+(?::(?:[1-5]\d{3,4}|[6-9]\d{3}))?$/;
-/** A path that needs no parsing: no escapes, and no segment `.` or `..`. */
-const plainPath = /^(?:\/[\w-][\w.-]*)+$/;
+/** A path that needs no parsing: the root, or one without escapes, and without segments `.` or `..`. */
+const plainPath = /^(?:\/|(?:\/[\w-][\w.-]*)+)$/;
 /** Characters that URLs leave unescaped. */
 const keptCharacters = /^\/[!#$&-;=?-[\]_a-z~]*$/;
 const dotSegment = /\/\.\.?(?:[/?#]|$)/;

@@ -2,8 +2,8 @@
 // context opens. What is altered is chosen by a seed, so that a failure comes again.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { contextBytes } from '../../src/dialects/aws/encryption-context.ts';
 import { hmacSha256 } from '../../src/crypto/fast-hash.ts';
+import { contextBytes } from '../../src/dialects/aws/encryption-context.ts';
 import { isSigned, readAuthorization, signingKey, whyUnsigned } from '../../src/dialects/aws/sigv4.ts';
 import { around, base64, call, done, json, post, type Sent, signed } from '../support/aws-client.ts';
 import { prng } from '../support/prng.ts';

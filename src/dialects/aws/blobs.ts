@@ -41,7 +41,9 @@ function tagOf(mac: Mac, epoch: number, name: Uint8Array, body: Uint8Array): Uin
 /** Each tag has a mask of its own, and the tag depends on all that there is: a synthetic IV. */
 function masked(mac: Mac, tag: Uint8Array, name: Uint8Array): Uint8Array {
   const mask = mac(concatBytes(maskLabel, tag));
-  return name.map((byte, at) => byte ^ (mask[at] ?? 0));
+  const made = new Uint8Array(nameLength);
+  for (let at = 0; at < nameLength; at++) made[at] = (name[at] ?? 0) ^ (mask[at] ?? 0);
+  return made;
 }
 
 interface ReadBlob {

@@ -117,7 +117,8 @@ export class AwsCallers {
       const session = workloadSessions.byTokenHash(tokenHash);
       if (!session) return undefined;
       const macs = openEpochs(tenant.keys).flatMap(
-        (epoch) => signingMac(tenant, `${tokenHash} ${epoch}`, read, () => sessionSecret(tenant.keys, token, epoch)) ?? [],
+        (epoch) =>
+          signingMac(tenant, `${tokenHash} ${epoch}`, read, () => sessionSecret(tenant.keys, token, epoch)) ?? [],
       );
       const { apikeyId: keyid, proofId: proof, expiresAt } = session;
       return { handle, credential: new Bearer(token), macs, keyid, proof, expiresAt };
