@@ -20,6 +20,21 @@ test('SHA-256 and HMAC-SHA256', () => {
   );
 });
 
+test('a keyed state that is kept is that of its key, not of its bytes', () => {
+  fc.assert(
+    fc.property(bytes, bytes, (key, message) => {
+      const other = key.slice();
+      assert.deepEqual(fastHash.keyedHmac(key)(message), plain.hmacSha256(key)(message));
+      assert.equal(fastHash.keyedHmac(key), fastHash.keyedHmac(key));
+      const kept = fastHash.keyedHmac(key);
+      // Found before its key was overwritten, it still is under that key and not under zeros.
+      key.fill(0);
+      assert.deepEqual(kept(message), plain.hmacSha256(other)(message));
+      assert.notEqual(fastHash.keyedHmac(other), kept);
+    }),
+  );
+});
+
 test('API keys: their hashes, and none of what is not well formed', () => {
   const made = fc.uint8Array({ minLength: 32, maxLength: 32 }).map((seed) => secrets.newApiKeySecret(() => seed));
   const mistyped = fc

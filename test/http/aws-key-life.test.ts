@@ -339,7 +339,10 @@ test('limits, lengths and forms of requests are told by their types', async () =
     ['{', 'SerializationException'],
     ['{"Limit":1,"Limit":2}', 'SerializationException'],
     ['{"Limit":1,"\\u004cimit":2}', 'SerializationException'],
+    ['{"Limit" : 1, "Limit" : 2}', 'SerializationException'],
+    ['{"x":[{"y":":","y":2}]}', 'SerializationException'],
     ['{"Unknown":"{\\"a\\":1}"}', undefined],
+    ['{"a:b":"c\\\\","d":[":",{"e\\":":"f"}]}', undefined],
   ] as const) {
     const answer = await post(a, signed(a, key, headers, body));
     assert.equal(answer.body.__type, type, body);
