@@ -109,7 +109,7 @@ export class AwsCallers {
     return undefined;
   }
 
-  async #findIn(handle: TenantHandle, read: Authorization, token: string | undefined): Promise<Found | undefined> {
+  #findIn(handle: TenantHandle, read: Authorization, token: string | undefined): Promise<Found | undefined> {
     const { store, tenant } = handle;
     return lookAt(store, ({ proofs, workloadSessions }) => {
       if (token === undefined) return accessKeyOf(handle, proofs.bySubject('aws', read.accessKeyId), read);

@@ -45,10 +45,11 @@ function schemeOf(given: JsonObject, key: FoundKey | undefined, fields: SchemeFi
 }
 
 /** Throws `ValidationException` for a message that is too long for the modulus. */
-function needShort(key: FoundKey, { algorithm, hash }: Scheme, bytes: number): void {
+function needShort(key: FoundKey, { algorithm, hash }: Scheme, given: JsonObject): void {
   const bits = factsOf(key)?.bits;
   if (hash === undefined || bits === undefined) return;
   const most = bits / 8 - 2 * (hash === 'sha1' ? 20 : 32) - 2;
+  const bytes = fromBase64(textOf(given, 'Plaintext') ?? '')?.length ?? 0;
   if (bytes <= most) return;
   throw failure('ValidationException', `Algorithm ${algorithm} and this key cannot encrypt more than ${most} bytes.`);
 }
@@ -76,7 +77,7 @@ const encrypt: AwsOperation = {
     need(useRefusal(key, 'encrypt'));
     const scheme = schemeOf(given, key, ofMessage);
     const { algorithm, hash } = scheme;
-    needShort(key, scheme, fromBase64(textOf(given, 'Plaintext') ?? '')?.length ?? 0);
+    needShort(key, scheme, given);
     return {
       id: 'encryptWithKey',
       params: { key: key.ref },

@@ -1,6 +1,6 @@
 // Signature Version 4 of AWS: what a request says it is signed with, and whether it is. Every header whose name begins
 // with `x-amz-` must be signed, since one of them names the operation; the body always counts.
-import { equalBytes, toHex, utf8 } from '../../crypto/bytes.ts';
+import { equalBytes, fromHex, toHex, utf8 } from '../../crypto/bytes.ts';
 import { hmacSha256, type Mac, sha256 } from '../../crypto/fast-hash.ts';
 import { parseTimestamp } from '../../model/timestamp.ts';
 
@@ -46,12 +46,13 @@ export function readAuthorization({ headers }: Pick<SignedRequest, 'headers'>): 
   const [accessKeyId = '', day = '', region = '', service = '', end, ...more] = (parts.get('Credential') ?? '').split(
     '/',
   );
-  const signedHeaders = (parts.get('SignedHeaders') ?? '').split(';');
-  const signature = /^[0-9a-f]{64}$/.test(parts.get('Signature') ?? '') ? parts.get('Signature') : undefined;
+  const names = parts.get('SignedHeaders') ?? '';
+  const signedHeaders = names.split(';');
+  const signature = fromHex(parts.get('Signature') ?? '');
   const isScoped = /^\d{8}$/.test(day) && region !== '' && end === 'aws4_request' && more.length === 0;
-  const isNamed = signedHeaders.length <= mostHeaders && signedHeaders.every((name) => /^[a-z0-9-]+$/.test(name));
-  if (!isScoped || !isNamed || !/^\w{1,128}$/.test(accessKeyId) || signature === undefined) return 'incomplete';
-  return { accessKeyId, day, region, service, signedHeaders, signature: Uint8Array.fromHex(signature) };
+  const isNamed = signedHeaders.length <= mostHeaders && /^[a-z0-9-]+(?:;[a-z0-9-]+)*$/.test(names);
+  if (!isScoped || !isNamed || !/^\w{1,128}$/.test(accessKeyId) || signature?.length !== 32) return 'incomplete';
+  return { accessKeyId, day, region, service, signedHeaders, signature };
 }
 
 /** The region and the service that a request must be signed for. */
