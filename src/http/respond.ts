@@ -206,17 +206,12 @@ export function headersOf({ headers, content }: Outcome, state?: string): Readon
   return headers ? { ...always, ...headers } : always;
 }
 
-function linesOf(headers: Readonly<Record<string, string>>): string {
-  let lines = '';
-  for (const name in headers) lines += `${name}: ${headers[name]}\r\n`;
-  return lines;
-}
+const standardLines = Object.entries(standardHeaders)
+  .map(([name, value]) => `${name}: ${value}\r\n`)
+  .join('');
 
-const standardLines = linesOf(standardHeaders);
-
-/** `headersOf` as header lines. The values of the outcome's own headers must be plain. */
-export function headLinesOf(outcome: Outcome, state: string | undefined): string {
-  if (outcome.headers) return linesOf(headersOf(outcome, state));
+/** `headersOf` as header lines, for an outcome without headers of its own. */
+export function headLinesOf(state: string | undefined): string {
   return state === undefined ? standardLines : `${standardLines}${stateHeader}: ${state}\r\n`;
 }
 

@@ -33,9 +33,9 @@ export function sendText(
   const length = Buffer.byteLength(text);
   const encoding = length === text.length ? 'latin1' : 'utf8';
   const { socket, req, shouldKeepAlive } = outgoing;
-  const isUsual = outcome.status === 200 && shouldKeepAlive && hasNoHeaders(outgoing) && hasPlainHeaders(outcome);
+  const isUsual = outcome.status === 200 && !outcome.headers && shouldKeepAlive && hasNoHeaders(outgoing);
   if (isUsual && socket?.writable && req.method !== 'HEAD') {
-    const lines = `${headLinesOf(outcome, state)}Content-Length: ${length}\r\nDate: ${dateNow()}\r\n`;
+    const lines = `${headLinesOf(state)}Content-Length: ${length}\r\nDate: ${dateNow()}\r\n`;
     const kept = `Connection: keep-alive\r\nKeep-Alive: timeout=${Math.floor(keptFor / 1000)}\r\n`;
     // Cast: Node's types leave out its internal fields.
     const headed = outgoing as Headed;
@@ -47,14 +47,6 @@ export function sendText(
     outgoing.writeHead(outcome.status, { ...headersOf(outcome, state), 'Content-Length': length });
     outgoing.end(text, encoding);
   }
-}
-
-const plainValue = /^[\x20-\x7e]*$/;
-
-/** Whether no value of the outcome's own headers could end its line, or needs Node's encoding. */
-function hasPlainHeaders({ headers }: Outcome): boolean {
-  for (const name in headers) if (!plainValue.test(headers[name] ?? '')) return false;
-  return true;
 }
 
 /** Whether no header was set on the response itself, such as `Connection: close`. */

@@ -62,8 +62,6 @@ test('who asks for the head alone of an answer in pieces gets it, and the pieces
   await isCancelled;
 });
 
-const unusual = { 'X-Unusual': 'a\tb' };
-const unusualLine = 'X-Unusual: a\tb\r\n';
 const dated = /^Date: (.*)$/gm;
 
 const requests: readonly (readonly [name: string, head: string, ends: boolean])[] = [
@@ -94,23 +92,19 @@ for (const [name, request, ends] of requests) {
   test(name, async () => {
     for (const content of ['{"a":1}end', '{"name":"Zoë ✓ \u{1f511}"}end']) {
       for (const state of ['appl_1.tenant_1.1.5-abc', undefined]) {
-        for (const headers of [undefined, { 'Content-Type': 'text/plain', 'X-Own': 'a: b' }]) {
-          const told = { ...(state !== undefined && { state }) };
-          answered = { outcome: { status: 200, body: {}, content, ...(headers && { headers }) }, ...told };
-          const short = await raw(request, 1);
-          // With a header whose value is not plain, Node makes the head.
-          answered = { outcome: { status: 200, body: {}, content, headers: { ...headers, ...unusual } }, ...told };
-          const made = await raw(request, 1);
-          assert.ok(made.text.includes(unusualLine));
-          const usual = made.text.replace(unusualLine, '');
-          assert.equal(short.text.replaceAll(dated, 'Date'), usual.replaceAll(dated, 'Date'));
-          assert.equal(short.ended, ends);
-          assert.equal(made.ended, ends);
-          const [, body] = short.text.split('\r\n\r\n');
-          assert.equal(body, content);
-          const [[, date = ''] = []] = short.text.matchAll(dated);
-          assert.ok(Math.abs(Date.parse(date) - Date.now()) < 10_000, date);
-        }
+        const told = { ...(state !== undefined && { state }) };
+        answered = { outcome: { status: 200, body: {}, content }, ...told };
+        const short = await raw(request, 1);
+        // With headers of its own, even an empty object, Node makes the head.
+        answered = { outcome: { status: 200, body: {}, content, headers: {} }, ...told };
+        const made = await raw(request, 1);
+        assert.equal(short.text.replaceAll(dated, 'Date'), made.text.replaceAll(dated, 'Date'));
+        assert.equal(short.ended, ends);
+        assert.equal(made.ended, ends);
+        const [, body] = short.text.split('\r\n\r\n');
+        assert.equal(body, content);
+        const [[, date = ''] = []] = short.text.matchAll(dated);
+        assert.ok(Math.abs(Date.parse(date) - Date.now()) < 10_000, date);
       }
     }
   });

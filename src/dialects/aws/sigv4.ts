@@ -127,7 +127,7 @@ function oneOf(headers: SignedRequest['headers'], name: string): string | undefi
   return typeof value === 'string' ? value : value?.length === 1 ? value[0] : undefined;
 }
 
-/** The last date that was read: whoever sends many requests in a second sends it with each. */
+/** The last date that was read. A client that sends many requests in a second sends the same one with each. */
 let lastDate: { readonly text: string; readonly time: number | undefined } = { text: '', time: undefined };
 
 function timeOf(text: string): number | undefined {
