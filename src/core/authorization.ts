@@ -38,7 +38,7 @@ export function authorize(caller: Caller, action: string, subject?: RingSubject)
 }
 
 export function missingFlag(flag: string): KmsError {
-  return new KmsError('forbidden', `the permission flag ${flag} is missing`);
+  return new KmsError('forbidden', `the permission flag ${flag} is missing`, { denies: true });
 }
 
 /** Whether the flag of the action, given without the ring, is granted. */

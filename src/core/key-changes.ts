@@ -81,10 +81,8 @@ export function addManagedKeyAlias(
   const holder = tx.managedKeys.aliasOf(alias.toLowerCase());
   const other = holder === undefined || holder === key.id ? undefined : tx.managedKeys.byId(holder);
   if (other) {
+    ctx.note({ object: keyRef(key), objects: [keyRef(other)] });
     authorize(caller, 'key.config', { kind: 'hidden', name: other.name });
-    if (other.deletedAt !== undefined) {
-      throw new KmsError('conflict', 'a deleted key that can still be restored has this alias');
-    }
     tx.managedKeys.removeAlias(alias.toLowerCase());
   }
   giveAlias(ctx, key, alias);

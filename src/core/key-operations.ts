@@ -66,6 +66,7 @@ function* reencrypt(
   const { ctx, work } = opens;
   const target = lookUpManagedKey(ctx.tx, toKey);
   const asked = toKey.toLowerCase();
+  if (target) ctx.note({ object: keyRef(opens.key), objects: [keyRef(target)] });
   authorize(ctx.caller, 'key.encrypt', { kind: 'named', name: target?.name ?? asked, asked });
   const seals = new KeyInUse(ctx, { key: toKey }, 'encrypt', work);
   const objects = [keyRef(seals.key)];

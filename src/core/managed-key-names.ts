@@ -1,11 +1,26 @@
-// How managed keys are named: by their names, ids and aliases.
+// How managed keys are named: by their names, ids and aliases, and by the UUIDs that clients of AWS know them by.
 import type { Tables } from '../store/port.ts';
 import type { ManagedKey } from '../store/tables/managed-keys.ts';
+import { idsOfUuid, isUuid } from './aws-names.ts';
 
 const keyId = /^(?:mkey|ring)_[0-9a-hjkmnp-tv-z]{26}$/;
 
 export function isKeyId(text: string): boolean {
   return keyId.test(text);
+}
+
+/** Whether a text is the id of some key, here or to clients of AWS: nobody chooses such a name. */
+export function isIdOfKeys(text: string): boolean {
+  return isKeyId(text) || isUuid(text);
+}
+
+/** The key whose id a UUID stands for, deleted and destroyed ones too. */
+export function keyOfUuid({ managedKeys }: Pick<Tables, 'managedKeys'>, text: string): ManagedKey | undefined {
+  for (const id of idsOfUuid(text)) {
+    const key = managedKeys.byId(id);
+    if (key) return key;
+  }
+  return undefined;
 }
 
 /**
@@ -16,6 +31,8 @@ export function lookUpManagedKey({ managedKeys }: Pick<Tables, 'managedKeys'>, r
   // An id first: as a name it is not found, and that costs a statement each time. New keys get no such name.
   if (isKeyId(ref)) return managedKeys.byId(ref) ?? managedKeys.byName(ref);
   const lower = ref.toLowerCase();
+  const ofUuid = isUuid(lower) ? keyOfUuid({ managedKeys }, lower) : undefined;
+  if (ofUuid) return ofUuid;
   const named = managedKeys.byName(lower);
   if (named) return named;
   const aliased = managedKeys.aliasOf(lower);

@@ -5,20 +5,32 @@ import type { KeyState } from '../model/key-states.ts';
 import { type KeyType, type KeyUse, keyUses } from '../model/key-types.ts';
 import { checkAlias, checkRingName, reservedKeyNames } from '../model/names.ts';
 import type { ManagedKey } from '../store/tables/managed-keys.ts';
-import { isKeyId } from './managed-key-names.ts';
+import { isUuid } from './aws-names.ts';
+import { isIdOfKeys } from './managed-key-names.ts';
 
 const mostTags = 50;
 const longestTag = 256;
 
-export function checkKeyName(name: string): string {
+/** @param dialect `aws` makes a UUID by itself for each new key, which no client chooses. */
+export function checkKeyName(name: string, dialect?: string): string {
   const lower = checkRingName(name);
-  if (reservedKeyNames.has(lower) || isKeyId(lower)) throw invalidField('name', `expected another name than ${lower}`);
+  const isOwnId = dialect === 'aws' && isUuid(lower);
+  if (!isOwnId && !isFree(lower)) throw invalidField('name', otherThan(lower));
   return lower;
+}
+
+/** A name in the form of an id would lead to another key whoever has that id. */
+function isFree(lower: string): boolean {
+  return !reservedKeyNames.has(lower) && !isIdOfKeys(lower);
+}
+
+function otherThan(lower: string): string {
+  return `expected another name than ${lower}${isIdOfKeys(lower) ? ', which has the form of a key id' : ''}`;
 }
 
 export function checkKeyAlias(given: string): string {
   const alias = checkAlias(given, 'alias');
-  if (reservedKeyNames.has(alias) || isKeyId(alias)) throw invalidField('alias', `expected another name than ${alias}`);
+  if (!isFree(alias)) throw invalidField('alias', otherThan(alias));
   return alias;
 }
 

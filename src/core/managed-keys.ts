@@ -77,7 +77,7 @@ export function createManagedKey(
 export function insertKey(ctx: Context, input: NewKey): ManagedKey {
   const { tx, tenant, world } = ctx;
   const { type = 'aes256-gcm', derived = false, origin = 'generated', aliases = [] } = input;
-  const name = checkKeyName(input.name);
+  const name = checkKeyName(input.name, ctx.dialect);
   const asked = input.uses ?? usualUses(type);
   const exportable = input.exportable ?? asked.includes('export');
   const uses = orderedUses(exportable ? [...asked, 'export'] : asked.filter((use) => use !== 'export'));

@@ -6,7 +6,7 @@ import { invalidField } from '../errors.ts';
 import { isRingName, reservedKeyNames } from '../model/names.ts';
 import type { Tables } from '../store/port.ts';
 import type { ManagedKey } from '../store/tables/managed-keys.ts';
-import { isKeyId } from './managed-key-names.ts';
+import { isIdOfKeys } from './managed-key-names.ts';
 
 type Keys = Pick<Tables, 'managedKeys'>;
 
@@ -34,7 +34,7 @@ export function nameFromPath(path: string): string {
     .replaceAll('/', '.')
     .replaceAll(/[^a-z0-9._-]/gu, '-');
   const isOnlyPath = name.replaceAll('.', '/') === path;
-  return isOnlyPath && isRingName(name) && !reservedKeyNames.has(name) && !isKeyId(name)
+  return isOnlyPath && isRingName(name) && !reservedKeyNames.has(name) && !isIdOfKeys(name)
     ? name
     : hashedName(path, name);
 }

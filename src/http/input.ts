@@ -10,6 +10,7 @@ import { openCursor, sealCursor } from '../core/cursors.ts';
 import { WrittenItems, type WrittenPage } from '../core/pages.ts';
 import type { PresentedCertificate } from '../core/proofs/client-certificates.ts';
 import { invalidField, KmsError } from '../errors.ts';
+import type { JsonObject } from '../model/json.ts';
 import type { Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import type { AppliancePort, OpenState } from './appliance-port.ts';
@@ -57,6 +58,8 @@ export interface KnownRequest {
   readonly codec: Codec | undefined;
   /** Absent in the same case. */
   readonly dialect: string | undefined;
+  /** Facts for the record that the surface knows. */
+  readonly props: JsonObject | undefined;
   /** Absent in the same case, or if the surface shows all that there is. */
   readonly isHidden: ((tables: Tables) => boolean) | undefined;
   /** Without the body. */

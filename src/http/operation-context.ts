@@ -3,6 +3,7 @@
 import type { Caller, Context, HowLoggedIn, KeyHandedOut, PublicContext, Tenant, World } from '../core/context.ts';
 import { KmsError } from '../errors.ts';
 import type { ActivityDetails } from '../model/activity-details.ts';
+import type { JsonObject } from '../model/json.ts';
 import type { Transaction } from '../store/port.ts';
 import type { Admission } from './admission.ts';
 import type { ApiRequest } from './request.ts';
@@ -17,11 +18,19 @@ interface Identified {
   readonly how?: HowLoggedIn | undefined;
 }
 
+/** How a request came. */
+interface Spoken {
+  readonly dialect?: string | undefined;
+  readonly props?: JsonObject | undefined;
+}
+
 export class OperationContext implements Context, PublicContext, AfterCommit {
   readonly tenant: Tenant;
   readonly world: World;
   readonly address: string | undefined;
   readonly dialect: string | undefined;
+  /** Facts for the record that the dialect knows. */
+  readonly props: JsonObject | undefined;
   readonly isLocal: boolean;
   #tx: Transaction | undefined = undefined;
   #admission: Admission | undefined = undefined;
@@ -46,12 +55,13 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
   /** The stream of an answer that is made while it is sent. */
   stream: Outcome['stream'] = undefined;
 
-  constructor(tenant: Tenant, world: World, from: Pick<ApiRequest, 'remoteAddress' | 'local'>, dialect?: string) {
+  constructor(tenant: Tenant, world: World, from: Pick<ApiRequest, 'remoteAddress' | 'local'>, call: Spoken = {}) {
     this.tenant = tenant;
     this.world = world;
     this.address = from.remoteAddress;
     this.isLocal = from.local === true;
-    this.dialect = dialect;
+    this.dialect = call.dialect;
+    this.props = call.props;
   }
 
   /** Begins the transaction. `admission` is absent at a public endpoint. */
@@ -104,7 +114,8 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
   /** Discards the notes of an operation that failed and was rolled back. */
   failed(error: unknown): void {
     this.work = undefined;
-    this.deed = undefined;
+    // A denied request is recorded with what it was about to touch.
+    if (!(error instanceof KmsError && error.code === 'forbidden' && error.denies)) this.deed = undefined;
     this.statuses = undefined;
     this.deeds = [];
     this.isDenied = error instanceof KmsError && error.denies;

@@ -46,7 +46,7 @@ export function logged<Found>(
     const ms = Math.round((performance.now() - started) * 1000) / 1000;
     if (countOf && !state.sealed) countOf(state.meter)(served, ms);
     if (status < 400 && !tellsAll()) return { outcome, state: told };
-    const requestId = ids.next();
+    const requestId = request.requestId ?? ids.next();
     const fields = { method: request.method, route, status, ms, action, keyid, byNobody, reason, requestId };
     if (status < 500 || (status === 503 && cause === undefined)) {
       if (status < 400) logger.debug(fields, 'request');

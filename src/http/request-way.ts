@@ -121,8 +121,8 @@ export class EndpointWay {
     const raw = call
       ? { params: call.params, query: call.query, body: undefined }
       : rawInput(this.#endpoint, request, params);
-    const { codec, dialect, isHidden } = call ?? {};
-    return { request, open, handle, credential, cookie, codec, dialect, isHidden, raw };
+    const { codec, dialect, props, isHidden } = call ?? {};
+    return { request, open, handle, credential, cookie, codec, dialect, props, isHidden, raw };
   }
 
   /** One function, since each further `await` costs a hundredth of an encrypt. */
@@ -156,7 +156,7 @@ export class EndpointWay {
       }
     }
     const input = new EndpointInput(this.#appliance, endpoint, known, body);
-    const ctx = new OperationContext(handle.tenant, this.#appliance.world, request, known.dialect);
+    const ctx = new OperationContext(handle.tenant, this.#appliance.world, request, known);
     let served: RequestResult;
     try {
       if ('prepare' in route) operation ??= this.#shortWay(input, route) ?? (await this.#prepare(input, route, turn));
@@ -384,11 +384,11 @@ export class EndpointWay {
 
   /** Returns the record's id. */
   #record(ctx: OperationContext, recorded: Recorded, status: number, one?: ActivityDetails): string {
-    const { deed = one, address, identified, world, dialect } = ctx;
+    const { deed = one, address, identified, world, dialect, props: facts } = ctx;
     const how = identified?.how;
     const own = this.#traits.isActOfOperator && recorded.validAction ? byOperator : how && { ...how };
     const told = recorded.props ? { ...recorded.props, ...own } : own;
-    const props = dialect === undefined ? told : { ...told, dialect };
+    const props = dialect === undefined ? told : { ...told, ...facts, dialect };
     const made = activityRecord(world, { ...recorded, action: this.#traits.action, status, props, deed, address });
     ctx.tx.record(made);
     return made.id;

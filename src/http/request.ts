@@ -57,6 +57,8 @@ export interface ApiRequest {
   readonly surface?: string | undefined;
   /** Addresses that may use the surface `tang`. */
   readonly tangClients?: AddressSet | undefined;
+  /** The id that the surface tells its client; absent: the log makes one. */
+  readonly requestId?: string | undefined;
   /** The region that the surface `aws` answers for. */
   readonly awsRegion?: string | undefined;
   readonly body: BodySource;

@@ -1,6 +1,7 @@
 // Surfaces are the protocols of other systems that the appliance speaks beside its own API. Each is a codec: it matches
 // a request to an operation, decodes the input and encodes the result. It has no rules of its own.
 import type { EndpointId } from '../api/endpoints.ts';
+import type { JsonObject } from '../model/json.ts';
 import type { Tables } from '../store/port.ts';
 import type { AppliancePort, State } from './appliance-port.ts';
 import type { Codec } from './codec.ts';
@@ -34,6 +35,8 @@ export interface EndpointCall {
   readonly codec: Codec;
   /** Name of the surface's dialect. */
   readonly dialect: string;
+  /** Further facts for the record. */
+  readonly props?: JsonObject | undefined;
   /** Whether the surface shows nothing of what the path names: it is answered as missing. */
   isHidden?(tables: Tables): boolean;
 }

@@ -3,9 +3,9 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { accountOf } from '../../src/core/aws-names.ts';
 import { utf8 } from '../../src/crypto/bytes.ts';
 import { hmacSha256 } from '../../src/crypto/fast-hash.ts';
-import { accountOf } from '../../src/dialects/aws/names.ts';
 import { isSigned, readAuthorization, signingKey, whyUnsigned } from '../../src/dialects/aws/sigv4.ts';
 import { testAppliance } from '../support/appliance.ts';
 import { type AccessKey, accessKey, call } from '../support/aws-client.ts';

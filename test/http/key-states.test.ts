@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
-import { awsIdOf } from '../../src/dialects/aws/names.ts';
+import { awsIdOf } from '../../src/core/aws-names.ts';
 import { type KeyState, keyStates, useProblem } from '../../src/model/key-states.ts';
 import type { KeyType, KeyUse } from '../../src/model/key-types.ts';
 import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';

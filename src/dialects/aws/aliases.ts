@@ -1,10 +1,11 @@
 // Aliases in AWS KMS. A key's other names here are aliases there, and so is its own name, unless that is a UUID.
+import { awsIdOf, isUuid } from '../../core/aws-names.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { failure } from './errors.ts';
 import { objectOf, pageOf, secondsOf, textOf } from './fields.ts';
 import { keyOf } from './found-keys.ts';
 import { listCall, listing } from './key-life.ts';
-import { aliasArn, awsIdOf, isUuid, type Place } from './names.ts';
+import { aliasArn, type Place } from './names.ts';
 import type { AwsOperation } from './operation.ts';
 
 /** The name without `alias/`. Throws `ValidationException`, `NotAuthorizedException`. */
@@ -24,8 +25,9 @@ function aliasOf(given: JsonObject): string {
 
 function setAlias(isNew: boolean): AwsOperation {
   return {
-    keys: ['TargetKeyId'],
+    keys: isNew ? ['TargetKeyId'] : ['TargetKeyId', '*AliasName'],
     about: 'addManagedKeyAlias',
+    ...(!isNew && { second: { about: 'addManagedKeyAlias', action: 'key.config' } }),
     async plan(given, work) {
       const alias = aliasOf(given);
       const arn = aliasArn(work.place, alias);

@@ -1,11 +1,11 @@
 // Ciphertexts as clients of AWS KMS keep them: a byte that names the format, the tenant key's epoch, a tag, and then,
 // masked, the key's id and version, before what the key made. Only this appliance reads which key that is, and only for
 // the tenant whose it is; the tag is over all of it, so that nothing of a blob can be exchanged. See docs/formats.md.
+import { idsOfBytes, keyIdBytes } from '../../core/aws-names.ts';
 import { concatBytes, equalBytes, fromBase64, toBase64, utf8 } from '../../crypto/bytes.ts';
 import { keyedHmac, type Mac } from '../../crypto/fast-hash.ts';
 import type { TenantKeys } from '../../seal/tenant-keys.ts';
 import { failure } from './errors.ts';
-import { idsOfBytes, keyIdBytes } from './names.ts';
 
 const format = 0xa1;
 const tagStart = 3;

@@ -3,24 +3,71 @@
 import { activityRecord } from '../../core/activity.ts';
 import type { World } from '../../core/context.ts';
 import type { Proven } from '../../core/credential.ts';
-import { Bearer } from '../../core/credential.ts';
+import { Bearer, noteKeyUse } from '../../core/credential.ts';
 import { secretOf } from '../../core/proofs/access-keys.ts';
-import { isSessionKeyId, sessionKeyId, sessionSecret } from '../../core/proofs/aws-sessions.ts';
+import {
+  type AwsSession,
+  awsSessionOf,
+  isSessionKeyId,
+  sessionKeyId,
+  sessionSecret,
+} from '../../core/proofs/aws-sessions.ts';
+import { proofProps } from '../../core/proofs/proof-answers.ts';
 import { keyedHmac, type Mac } from '../../crypto/fast-hash.ts';
 import { hashSecret } from '../../crypto/secrets.ts';
+import { KmsError } from '../../errors.ts';
+import { identify } from '../../http/admission.ts';
 import type { OpenState } from '../../http/appliance-port.ts';
 import { type ApiRequest, headerOf } from '../../http/request.ts';
 import type { TenantHandle } from '../../http/tenant-directory.ts';
+import type { JsonObject } from '../../model/json.ts';
 import type { KnownProof } from '../../store/tables/proofs.ts';
 import { type Failure, failed, unknownCaller } from './errors.ts';
 import { lookAt } from './found-keys.ts';
-import { type Authorization, isSigned, readAuthorization, type Scope, signingKey, whyUnsigned } from './sigv4.ts';
+import {
+  type Authorization,
+  isSigned,
+  readAuthorization,
+  type Scope,
+  signingKey,
+  type Unsigned,
+  whyUnsigned,
+} from './sigv4.ts';
 
 export interface AwsCaller {
   readonly handle: TenantHandle;
   readonly credential: Bearer | Proven;
+  /** The session behind temporary credentials. */
+  readonly session?: AwsSession | undefined;
+  /** Facts for the records of its requests. */
+  readonly props?: JsonObject | undefined;
 }
 
+/** A request whose caller is not known for certain, or no longer to be let in. */
+export interface RefusedCaller {
+  readonly failure: Failure;
+  /** The check that refused it, for the log and the metrics. */
+  readonly check:
+    | 'missing'
+    | 'incomplete'
+    | Unsigned['check']
+    | 'access-key'
+    | 'account'
+    | 'signature'
+    | 'expired'
+    | 'throttled';
+  /** The tenant and the API key that it names, rightly or not. */
+  readonly tenant?: string | undefined;
+  readonly keyid?: string | undefined;
+}
+
+const unread: Readonly<Record<'missing' | 'incomplete', Failure>> = {
+  missing: failed('MissingAuthenticationTokenException', 'Missing Authentication Token'),
+  incomplete: failed(
+    'IncompleteSignatureException',
+    'Authorization header requires Credential, SignedHeaders and Signature.',
+  ),
+};
 const expired = failed('ExpiredTokenException', 'The security token included in the request is expired');
 const mismatch = failed(
   'InvalidSignatureException',
@@ -29,10 +76,9 @@ const mismatch = failed(
 /** Tenants of access keys that are remembered. */
 const mostRemembered = 10_000;
 
-/** An access key, as far as it was found. */
+/** An access key or session that a request names. */
 interface Found {
-  readonly handle: TenantHandle;
-  readonly credential: Bearer | Proven;
+  readonly caller: AwsCaller;
   /**
    * MACs under the signing keys, with one of which the request must be signed. Not the keys: those may be overwritten
    * while the request waits for its turn.
@@ -54,42 +100,73 @@ export class AwsCallers {
     this.#world = world;
   }
 
-  /** The caller, or why there is none. Throws `rate-limited`. */
-  async callerOf(open: OpenState, request: ApiRequest, body: Uint8Array, scope: Scope): Promise<AwsCaller | Failure> {
+  /** The caller, or why there is none. A right signature is never made to wait. */
+  async callerOf(
+    open: OpenState,
+    request: ApiRequest,
+    body: Uint8Array,
+    scope: Scope,
+    requestId: string,
+  ): Promise<AwsCaller | RefusedCaller> {
     const read = readAuthorization(request);
-    if (read === 'missing') return failed('MissingAuthenticationTokenException', 'Missing Authentication Token');
-    if (read === 'incomplete') {
-      return failed(
-        'IncompleteSignatureException',
-        'Authorization header requires Credential, SignedHeaders and Signature.',
-      );
-    }
+    if (read === 'missing' || read === 'incomplete') return { failure: unread[read], check: read };
     const why = whyUnsigned(request, read, scope, this.#world.now());
-    if (why !== undefined) return failed('InvalidSignatureException', why);
     const found = await this.#find(open, request, read);
-    const origin = { tenant: found?.handle.tenant.id ?? 'aws', address: request.remoteAddress ?? 'local' };
-    // The same request, sent again with another date, is one try.
-    // The text is made for a refused try alone.
-    const tried = {
-      get token() {
-        return `${read.accessKeyId} ${Buffer.from(body).toString('latin1')}`;
-      },
-      role: undefined,
-    };
-    const { outcome, isRepeated } = await open.people.workloads.attempt(origin, tried, async () => ({
-      proven: found && this.#isSignedBy(found, request, read, body) ? found : undefined,
-    }));
-    if (outcome.proven) {
-      const { handle, credential, expiresAt = Number.POSITIVE_INFINITY } = outcome.proven;
-      return expiresAt > this.#world.now() ? { handle, credential } : expired;
+    if (!why && found?.macs.some((mac) => isSigned(request, read, mac, body))) {
+      open.people.workloads.forgive(originOf(request, found));
+      const { expiresAt = Number.POSITIVE_INFINITY } = found;
+      if (expiresAt > this.#world.now()) return found.caller;
+      await this.#recordFailure(found, request, 'expired', requestId);
+      return refusedAs({ failure: expired, check: 'expired' }, found);
     }
-    if (!found) return unknownCaller;
-    if (!isRepeated) await this.#recordFailure(found, request);
-    return mismatch;
+    const refusal: RefusedCaller = why
+      ? { failure: failed('InvalidSignatureException', why.message), check: why.check }
+      : found
+        ? { failure: mismatch, check: 'signature' }
+        : { failure: unknownCaller, check: 'access-key' };
+    // The same request, sent again with another date, is one try.
+    const tried = { token: `${read.accessKeyId} ${Buffer.from(body).toString('latin1')}`, role: undefined };
+    return this.#refuse(open, request, refusedAs(refusal, found), { found, tried, requestId });
   }
 
-  #isSignedBy({ macs }: Found, request: ApiRequest, read: Authorization, body: Uint8Array): boolean {
-    return macs.some((mac) => isSigned(request, read, mac, body));
+  /** Counts a request that is not signed rightly; too many from one address are told to wait, and why. */
+  async #refuse(
+    { people }: OpenState,
+    request: ApiRequest,
+    refusal: RefusedCaller,
+    { found, tried, requestId }: { found: Found | undefined; tried: { readonly token: string; readonly role: undefined }; requestId: string },
+  ): Promise<RefusedCaller> {
+    try {
+      const { isRepeated } = await people.workloads.attempt(originOf(request, found), tried, async () => ({}));
+      if (found && !isRepeated) await this.#recordFailure(found, request, refusal.check, requestId);
+      return refusal;
+    } catch (error) {
+      if (!(error instanceof KmsError) || error.code !== 'rate-limited') throw error;
+      const { message = refusal.failure.type } = refusal.failure;
+      const wait = `Too many such requests came from this address: try again in ${error.retryAfter ?? 1} s.`;
+      return { ...refusal, failure: failed('ThrottlingException', `${message} ${wait}`), check: 'throttled' };
+    }
+  }
+
+  /**
+   * Records an answer for which no endpoint is needed. Returns the id of the API key; undefined if it is not to be used
+   * any more, or from there.
+   */
+  async recordAnswer(
+    { handle, credential, props: more }: AwsCaller,
+    request: ApiRequest,
+    { status, action = 'none' }: { status: number; action?: string },
+  ): Promise<string | undefined> {
+    return handle.store.transaction((tx) => {
+      const found = identify(tx, credential, request, this.#world.now());
+      if (!found) return undefined;
+      const { caller: by, usable } = found;
+      if (usable) noteKeyUse(tx, by, this.#world.now());
+      const props = { ...proofProps(by), ...more, dialect: 'aws' };
+      const draft = { keyid: by.id, action, validAction: usable && status < 400, status: usable ? status : 401, props };
+      tx.record(activityRecord(this.#world, { ...draft, address: request.remoteAddress }));
+      return usable ? by.id : undefined;
+    });
   }
 
   async #find(open: OpenState, request: ApiRequest, read: Authorization): Promise<Found | undefined> {
@@ -116,12 +193,13 @@ export class AwsCallers {
       const tokenHash = hashSecret(token);
       const session = workloadSessions.byTokenHash(tokenHash);
       if (!session) return undefined;
-      const macs = openEpochs(tenant.keys).flatMap(
-        (epoch) =>
-          signingMac(tenant, `${tokenHash} ${epoch}`, read, () => sessionSecret(tenant.keys, token, epoch)) ?? [],
-      );
+      const secret = sessionSecret(session, token);
+      const mac = secret === undefined ? undefined : signingMac(tenant, tokenHash, read, () => secret);
       const { apikeyId: keyid, proofId: proof, expiresAt } = session;
-      return { handle, credential: new Bearer(token), macs, keyid, proof, expiresAt };
+      const aws = awsSessionOf(session);
+      const props = aws && { sessionName: aws.name };
+      const caller = { handle, credential: new Bearer(token), session: aws, props };
+      return { caller, macs: mac ? [mac] : [], keyid, proof, expiresAt };
     });
   }
 
@@ -132,9 +210,14 @@ export class AwsCallers {
     this.#tenants.set(accessKeyId, tenant);
   }
 
-  async #recordFailure({ handle, keyid, proof }: Found, { remoteAddress: address }: ApiRequest): Promise<void> {
-    const props = { proof, refusedBy: 'signature', dialect: 'aws' };
-    await handle.store.transaction((tx) =>
+  async #recordFailure(
+    { caller, keyid, proof }: Found,
+    { remoteAddress: address }: ApiRequest,
+    refusedBy: string,
+    requestId: string,
+  ): Promise<void> {
+    const props = { proof, refusedBy, requestId, dialect: 'aws' };
+    await caller.handle.store.transaction((tx) =>
       tx.record(
         activityRecord(this.#world, { keyid, action: 'none', validAction: false, status: 400, props, address }),
       ),
@@ -148,8 +231,7 @@ function accessKeyOf(handle: TenantHandle, proof: KnownProof | undefined, read: 
   // The sealed secret is in the name, so that a key whose row changes is made again.
   const mac = signingMac(handle.tenant, `${proof.id} ${proof.sealed?.text}`, read, () => secretOf(keys, proof));
   return {
-    handle,
-    credential: { proof: proof.id, subject: read.accessKeyId },
+    caller: { handle, credential: { proof: proof.id, subject: read.accessKeyId } },
     macs: mac ? [mac] : [],
     keyid: proof.apikeyId,
     proof: proof.id,
@@ -168,14 +250,11 @@ function signingMac(
   return key && keyedHmac(key);
 }
 
-/** Epochs whose keys are whole. */
-function openEpochs({ epoch, epochs, key }: TenantHandle['tenant']['keys']): readonly number[] {
-  const held = epochs.filter((each) => {
-    try {
-      return each === epoch || key('proof', each) !== undefined;
-    } catch {
-      return false;
-    }
-  });
-  return held.toReversed();
+/** Tries that are counted together: not those with tokens, which need no access key. */
+function originOf({ remoteAddress: address = 'local' }: ApiRequest, found: Found | undefined) {
+  return { tenant: `signatures ${found?.caller.handle.tenant.id ?? ''}`, address };
+}
+
+function refusedAs(refusal: RefusedCaller, found: Found | undefined): RefusedCaller {
+  return found ? { ...refusal, tenant: found.caller.handle.tenant.id, keyid: found.keyid } : refusal;
 }

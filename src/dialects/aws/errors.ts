@@ -56,7 +56,7 @@ export function failureOf(outcome: Outcome, otherwise = 'ValidationException'): 
   if (own) return own;
   if (status === 401) return unknownCaller;
   if (status === 403 && isQuota(text)) return failed('LimitExceededException', text);
-  if (status === 403) return failed('AccessDeniedException', text);
+  if (status === 403) return failed('AccessDeniedException', denialOf(text));
   if (status === 404) return failed('NotFoundException', text);
   if (status === 413) return failed('ValidationException', 'the request is too long');
   if (status === 429) return failed('ThrottlingException', text);
@@ -68,4 +68,15 @@ export function failureOf(outcome: Outcome, otherwise = 'ValidationException'): 
 /** The words of a tenant's limit that is reached. */
 function isQuota(text = ''): boolean {
   return /^the limit of \d+ [a-z ]+ is reached$/.test(text);
+}
+
+/**
+ * The flag that is missing, with no key's name: a name or an id that was not in the request would tell that there is
+ * such a key.
+ */
+function denialOf(text = ''): string {
+  const [, flag = ''] = /^the permission flag (key\..+) is missing$/.exec(text) ?? [];
+  const [, action = ''] = /^key\..+\.([a-z-]+)$/.exec(flag) ?? [];
+  if (action === '') return text;
+  return `the permission flag key.NAME.${action} is missing, where NAME is the key's own name: its id, if it has no other`;
 }

@@ -1,13 +1,14 @@
 // Keys as operations of AWS KMS find them: by a request's words, with the facts that decide what may be done with them
 // and by which type a refusal is told. Whether the caller may know of a key is decided by the endpoint that is called.
-import { lookUpManagedKey } from '../../core/managed-key-names.ts';
+import { awsIdOf } from '../../core/aws-names.ts';
+import { keyOfUuid, lookUpManagedKey } from '../../core/managed-key-names.ts';
 import { KmsError } from '../../errors.ts';
 import { type KeyState, stateAt } from '../../model/key-states.ts';
 import { type KeyType, type KeyUse, keyTypeFacts } from '../../model/key-types.ts';
 import type { Store, Tables } from '../../store/port.ts';
 import type { ManagedKey } from '../../store/tables/managed-keys.ts';
 import { type AwsRefusal, failure } from './errors.ts';
-import { aliasArn, awsIdOf, keyArn, keyRefOf, type Place } from './names.ts';
+import { aliasArn, keyArn, keyRefOf, type Place } from './names.ts';
 
 /** A key that is there. */
 interface KnownKey extends Pick<ManagedKey, 'id' | 'name' | 'type' | 'uses' | 'origin' | 'derived' | 'createdAt'> {
@@ -53,14 +54,12 @@ export function keyNamed(tables: KeyTables, text: string, { place, takesAlias, n
   if ('error' in ref) {
     return { ref: text, arn: text, known: undefined, refusal: failure(ref.error, ref.message) };
   }
-  if ('ids' in ref) {
-    const [first = ''] = ref.ids;
+  if ('uuid' in ref) {
+    const { uuid } = ref;
     const { managedKeys } = tables;
-    const found =
-      foundKey(tables, managedKeys.byName(ref.uuid), place, now) ??
-      keyWithId(tables, ref.ids, place, now) ??
-      foundKey(tables, managedKeys.deletedByName(ref.uuid), place, now);
-    return found ?? { ref: first, arn: keyArn(place, ref.uuid), known: undefined };
+    // An id before a name: whoever makes a key cannot take the ARN of another.
+    const key = keyOfUuid(tables, uuid) ?? managedKeys.byName(uuid) ?? managedKeys.deletedByName(uuid);
+    return foundKey(tables, key, place, now) ?? { ref: uuid, arn: keyArn(place, uuid), known: undefined };
   }
   const found = foundKey(tables, lookUpManagedKey(tables, ref.alias), place, now);
   return found ?? { ref: ref.alias, arn: aliasArn(place, ref.alias), known: undefined };

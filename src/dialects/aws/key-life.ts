@@ -1,11 +1,12 @@
 // Operations of AWS KMS on the life of keys: made, described, listed, disabled, deleted, and when they were last used.
+import { awsIdOf } from '../../core/aws-names.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { derOfPem } from './data-keys.ts';
 import { failure } from './errors.ts';
 import { numberOf, objectOf, secondsOf, textOf } from './fields.ts';
 import { factsOf, keyOf, need, stateRefusal } from './found-keys.ts';
 import { kindOf, metadataOf, newKeyType, primaryOf, specOf } from './key-metadata.ts';
-import { awsIdOf, keyArn, type Place } from './names.ts';
+import { keyArn, type Place } from './names.ts';
 import type { AwsOperation, Call } from './operation.ts';
 import { needDefaultPolicy } from './policies.ts';
 import { tagsOf } from './tags.ts';

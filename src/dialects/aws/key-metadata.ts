@@ -1,4 +1,5 @@
 // Managed keys in AWS KMS's words: their KeyMetadata, and the types that a KeySpec and KeyUsage stand for.
+import { awsIdOf } from '../../core/aws-names.ts';
 import { toHex, utf8 } from '../../crypto/bytes.ts';
 import { sha256 } from '../../crypto/fast-hash.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -6,7 +7,7 @@ import { type KeyType, type KeyUse, keyTypeFacts, keyTypes } from '../../model/k
 import { failure } from './errors.ts';
 import { objectOf, secondsOf, textOf } from './fields.ts';
 import { algorithmsOf } from './found-keys.ts';
-import { awsIdOf, keyArn, type Place } from './names.ts';
+import { keyArn, type Place } from './names.ts';
 
 const usages = ['ENCRYPT_DECRYPT', 'SIGN_VERIFY', 'GENERATE_VERIFY_MAC', 'KEY_AGREEMENT'] as const;
 type Usage = (typeof usages)[number];

@@ -1,10 +1,11 @@
 // Requests to operations of AWS KMS: a request names an operation, its fields are checked, its keys looked up, and one
 // endpoint of ours is called, which authorizes, operates and records. A refusal of the input goes through the same
 // endpoint, so that it is told only to those whom that would serve, and recorded like any other.
-import { activityRecord } from '../../core/activity.ts';
+import { endpoints } from '../../api/endpoints.ts';
+import { isAllowed } from '../../core/authorization.ts';
+import { accountOf, newUuidName } from '../../core/aws-names.ts';
 import { lookUpManagedKey } from '../../core/managed-key-names.ts';
 import { WrittenItems } from '../../core/pages.ts';
-import { proofProps } from '../../core/proofs/proof-answers.ts';
 import { KmsError } from '../../errors.ts';
 import { identify } from '../../http/admission.ts';
 import type { AppliancePort } from '../../http/appliance-port.ts';
@@ -14,7 +15,7 @@ import type { Outcome } from '../../http/respond.ts';
 import type { Ways } from '../../http/surface.ts';
 import type { TenantHandle } from '../../http/tenant-directory.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
-import type { AwsCaller } from './callers.ts';
+import type { AwsCaller, AwsCallers } from './callers.ts';
 import {
   AwsRefusal,
   type Failure,
@@ -28,7 +29,7 @@ import {
 import { fieldsOf } from './field-table.ts';
 import { checkFields, textOf } from './fields.ts';
 import { type FoundKey, foundKey, keyNamed, keyWithId, lookAt, useRefusal } from './found-keys.ts';
-import { accountOf, type Place, uuidFrom } from './names.ts';
+import type { Place } from './names.ts';
 import type { AwsOperation, Call, Work } from './operation.ts';
 import { isOperation, operations } from './operations.ts';
 
@@ -55,6 +56,8 @@ interface NativeCall {
   readonly params?: Readonly<Record<string, string>> | undefined;
   readonly query?: Readonly<Record<string, string>> | undefined;
   readonly codec: Codec;
+  /** Whether all is done but the doing. */
+  readonly isDry?: boolean;
 }
 
 const target = 'TrentService.';
@@ -63,11 +66,13 @@ const nothing: Readonly<Record<string, string>> = Object.freeze({});
 export class KmsRequests {
   readonly #appliance: AppliancePort;
   readonly #ways: Ways;
+  readonly #callers: AwsCallers;
   readonly #accounts = new WeakMap<TenantHandle, string>();
 
-  constructor(appliance: AppliancePort, ways: Ways) {
+  constructor(appliance: AppliancePort, ways: Ways, callers: AwsCallers) {
     this.#appliance = appliance;
     this.#ways = ways;
+    this.#callers = callers;
   }
 
   async answerTo(request: ApiRequest, caller: AwsCaller, region: string, body: Uint8Array): Promise<KmsAnswer> {
@@ -89,7 +94,7 @@ export class KmsRequests {
       return await this.#carryOut({ ...asked, operation, work, isDry }, plan);
     } catch (error) {
       if (!(error instanceof AwsRefusal)) throw error;
-      return this.#refuse(asked, operation, work?.keys[0], error);
+      return this.#refuse(asked, operation, work?.keys ?? [], error);
     }
   }
 
@@ -120,7 +125,7 @@ export class KmsRequests {
       tenantKeys: tenant.keys,
       now: () => world.now(),
       random: (length) => world.random(length),
-      newName: () => uuidFrom(world.random(16)),
+      newName: () => newUuidName((length) => world.random(length)),
       find: (ids) => lookAt(store, (tables) => keyWithId(tables, ids, place, world.now())),
       findNamed: (name) =>
         lookAt(store, (tables) => foundKey(tables, lookUpManagedKey(tables, name), place, world.now())),
@@ -140,7 +145,7 @@ export class KmsRequests {
         return { status: 200 };
       },
     };
-    const outcome = await this.#run(asked, { ...call, codec });
+    const outcome = await this.#run(asked, { ...call, codec, isDry });
     if (outcome.status === 200) return { answer };
     return { failure: await this.#explained(asked.caller.handle, operation, call, outcome, work) };
   }
@@ -156,7 +161,8 @@ export class KmsRequests {
     const key = call.key ?? keys[0];
     const own = ownFailure(outcome);
     if (own && own.type !== operation.otherwise) return own;
-    if (outcome.status === 404 && key && !key.known) return failed('NotFoundException', missing(key));
+    if (outcome.status === 404 && key && !key.known)
+      return key.refusal?.failure ?? failed('NotFoundException', missing(key));
     const told = operation.typeOf?.(messageOf(outcome));
     if (told !== undefined) return failed(told, messageOf(outcome));
     const id = key?.known?.id;
@@ -170,23 +176,32 @@ export class KmsRequests {
     return refusal?.failure ?? failureOf(outcome, operation.otherwise);
   }
 
-  /** Lets the operation's endpoint decide whether its caller learns of the refusal. */
+  /**
+   * Lets the operation's endpoint decide whether its caller learns of the refusal, or the endpoint that a second key
+   * takes, if the caller lacks the flag for that one.
+   */
   async #refuse(
     asked: KmsRequest,
-    { about }: AwsOperation,
-    key: FoundKey | undefined,
+    operation: AwsOperation,
+    keys: readonly FoundKey[],
     refusal: AwsRefusal,
   ): Promise<KmsAnswer> {
     const refuse = () => {
       throw refusal;
     };
     const codec = { decode: refuse, encode: refuse };
+    const { second } = operation;
+    const isOfSecond = second !== undefined && (await this.#isDenied(asked, second.action, keys[1]));
+    const about = isOfSecond ? second.about : operation.about;
+    const key = isOfSecond ? keys[1] : keys[0];
     const way = about && this.#ways.endpoints.get(about);
     const isOfKey = about !== undefined && !withoutKey.has(about);
-    if (!way || (isOfKey && !key)) return this.#tell(asked, { failure: refusal.failure });
+    if (!way || (isOfKey && !key)) return this.#tell(asked, { failure: refusal.failure }, about);
     const ref = key?.ref ?? '';
     const params = about === 'restoreManagedKey' ? { id: ref } : { key: ref, alias: ref };
     const outcome = await this.#run(asked, { id: about, params: isOfKey ? params : undefined, codec });
+    // Nothing here has such a name, which tells nobody anything.
+    if (key?.refusal === refusal && outcome.status === 403) return { failure: refusal.failure };
     if (outcome.status === 404 && key && !key.refusal && !key.known) {
       return { failure: failed('NotFoundException', missing(key)) };
     }
@@ -194,34 +209,41 @@ export class KmsRequests {
     return { failure: isTold ? refusal.failure : failureOf(outcome) };
   }
 
-  async #run({ request, caller }: KmsRequest, { id, params, query, codec }: NativeCall): Promise<Outcome> {
+  /** Whether the caller lacks the flag for a key. */
+  async #isDenied({ request, caller }: KmsRequest, action: string, key: FoundKey | undefined): Promise<boolean> {
+    if (!key) return false;
+    const { handle, credential } = caller;
+    const found = await handle.store.transaction((tx) =>
+      identify(tx, credential, request, this.#appliance.world.now()),
+    );
+    const name = key.known?.name ?? key.ref.toLowerCase();
+    return found?.usable === true && !isAllowed(found.caller, action, { kind: 'named', name });
+  }
+
+  async #run({ request, caller }: KmsRequest, { id, params, query, codec, isDry }: NativeCall): Promise<Outcome> {
     const way = this.#ways.endpoints.get(id);
     if (!way) throw new KmsError('internal', 'expected an endpoint that is served');
     const { handle, credential } = caller;
     const ofTenant = { ...request, tenant: handle.tenant.name, body: emptyBody, room: undefined };
-    const call = { credential, params: params ?? nothing, query: query ?? nothing, codec, dialect: 'aws' };
+    const props = isDry ? { ...caller.props, dryRun: true } : caller.props;
+    const call = { credential, params: params ?? nothing, query: query ?? nothing, codec, dialect: 'aws', props };
     const { outcome } = await way(ofTenant, call);
     return outcome;
   }
 
   /** Answers any caller, and records that. */
-  async #tell({ request, caller }: KmsRequest, answer: KmsAnswer): Promise<KmsAnswer> {
-    const { world } = this.#appliance;
-    const { handle, credential } = caller;
+  async #tell({ request, caller }: KmsRequest, answer: KmsAnswer, about?: Call['id']): Promise<KmsAnswer> {
     const status = 'failure' in answer ? answer.failure.status : 200;
-    const isKnown = await handle.store.transaction((tx) => {
-      const found = identify(tx, credential, request, world.now());
-      if (!found) return false;
-      const { caller: by, usable } = found;
-      const props = { ...proofProps(by), dialect: 'aws' };
-      const validAction = usable && status < 400;
-      const draft = { keyid: by.id, action: 'none', validAction, status: usable ? status : 401, props };
-      tx.record(activityRecord(world, { ...draft, address: request.remoteAddress }));
-      return usable;
-    });
-    return isKnown ? answer : { failure: unknownCaller };
+    const action = about && actions.get(about);
+    const keyid = await this.#callers.recordAnswer(caller, request, { status, ...(action && { action }) });
+    return keyid === undefined ? { failure: unknownCaller } : answer;
   }
 }
+
+/** Names in the activity log by endpoint. */
+const actions: ReadonlyMap<string, string> = new Map(
+  endpoints.flatMap(({ id, access }): [string, string][] => (access.kind === 'flag' ? [[id, access.action]] : [])),
+);
 
 const wouldSucceed = 'The request would have succeeded, but the DryRun option is set.';
 

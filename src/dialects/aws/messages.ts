@@ -137,10 +137,14 @@ async function openingOf(
   }
   // A named key that is not there is answered as everywhere.
   if (named && !named.known) return { key: named, algorithm, item: { ciphertext }, hash };
-  if (!key) {
-    throw failure('AccessDeniedException', 'The ciphertext refers to a key that does not exist, or is not accessible.');
-  }
+  if (!key) return { key: lost(ids), algorithm, item: { ciphertext }, hash };
   return { key, algorithm, item: { ciphertext, ...bound }, hash };
+}
+
+/** The key of a ciphertext that is gone: told to those who could use it, as all that is not there. */
+function lost([ref = '']: readonly string[]): FoundKey {
+  const refusal = failure('AccessDeniedException', 'The ciphertext refers to a key that does not exist.');
+  return { ref, arn: '', known: undefined, refusal };
 }
 
 const decrypt: AwsOperation = {
@@ -171,6 +175,7 @@ const ofTarget: SchemeFields = { algorithm: 'DestinationEncryptionAlgorithm', co
 const reEncrypt: AwsOperation = {
   keys: ['*DestinationKeyId', '?*SourceKeyId'],
   about: 'encryptWithKey',
+  second: { about: 'decryptWithKey', action: 'key.decrypt' },
   use: 'encrypt',
   otherwise: 'InvalidCiphertextException',
   async plan(given, work): Promise<Call> {

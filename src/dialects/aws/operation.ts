@@ -48,6 +48,8 @@ export interface AwsOperation {
    * as its own. Absent: any caller is told.
    */
   readonly about?: EndpointId;
+  /** The endpoint for the second key, and its flag: without it, the caller learns nothing of that key. */
+  readonly second?: { readonly about: EndpointId; readonly action: string };
   /** The use that the first key is put to. */
   readonly use?: KeyUse;
   /** The type of refusals that neither the key nor its state explains. Default: `ValidationException`. */

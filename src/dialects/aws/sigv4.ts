@@ -58,30 +58,51 @@ export function readAuthorization({ headers }: Pick<SignedRequest, 'headers'>): 
 /** The region and the service that a request must be signed for. */
 export type Scope = Pick<Authorization, 'region' | 'service'>;
 
+/** Why a request is not signed as it must be. */
+export interface Unsigned {
+  /** For the log and the metrics. */
+  readonly check: 'date' | 'service' | 'region' | 'headers' | 'clock';
+  readonly message: string;
+}
+
 /** Why a request is not signed as it must be, whatever the secret; undefined if nothing speaks against it. */
 export function whyUnsigned(
   request: SignedRequest,
   authorization: Authorization,
   { region, service }: Scope,
   now: number,
-): string | undefined {
+): Unsigned | undefined {
   const { headers } = request;
   const { signedHeaders, day } = authorization;
+  const why = (check: Unsigned['check'], message: string): Unsigned => ({ check, message });
   const date = oneOf(headers, 'x-amz-date');
   const time = date === undefined ? undefined : timeOf(date);
-  if (time === undefined) return "Date must be in ISO-8601 'basic format', in the header X-Amz-Date";
-  if (date?.slice(0, 8) !== day)
-    return 'Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date';
-  if (authorization.service !== service) return `Credential should be scoped to correct service: '${service}'.`;
-  if (authorization.region !== region)
-    return `Credential should be scoped to a valid region, not '${authorization.region.slice(0, 64)}': this is '${region}'.`;
+  if (time === undefined) {
+    return why('date', "Date must be in ISO-8601 'basic format', in the header X-Amz-Date");
+  }
+  if (date?.slice(0, 8) !== day) {
+    return why('date', 'Date in Credential scope does not match YYYYMMDD from ISO-8601 version of date');
+  }
+  if (authorization.service !== service) {
+    return why('service', `Credential should be scoped to correct service: '${service}'.`);
+  }
+  if (authorization.region !== region) {
+    const given = authorization.region.slice(0, 64);
+    return why('region', `Credential should be scoped to a valid region, not '${given}': this is '${region}'.`);
+  }
   const must = ['host', ...Object.keys(headers).filter((name) => name.startsWith('x-amz-'))];
   const unsigned = must.find((name) => !signedHeaders.includes(name));
-  if (unsigned !== undefined) return `'${unsigned}' must be a 'SignedHeader' in the AWS Authorization`;
+  if (unsigned !== undefined) {
+    return why('headers', `'${unsigned}' must be a 'SignedHeader' in the AWS Authorization`);
+  }
   const twice = [...signedHeaders].find((name) => oneOf(headers, name) === undefined);
-  if (twice !== undefined) return `the signed header ${twice} is missing, or came more than once`;
-  if (time < now - window) return `Signature expired: ${date} is now earlier than ${textOf(now - window)}`;
-  if (time > now + window) return `Signature not yet current: ${date} is still later than ${textOf(now + window)}`;
+  if (twice !== undefined) return why('headers', `the signed header ${twice} is missing, or came more than once`);
+  if (time < now - window) {
+    return why('clock', `Signature expired: ${date} is now earlier than ${textOf(now - window)}`);
+  }
+  if (time > now + window) {
+    return why('clock', `Signature not yet current: ${date} is still later than ${textOf(now + window)}`);
+  }
   return undefined;
 }
 

@@ -1,5 +1,7 @@
 // Requests to AWS's token service: credentials for a signed token, and who a caller is.
-import { sessionKeyId, sessionSecret } from '../../core/proofs/aws-sessions.ts';
+import { accountOf } from '../../core/aws-names.ts';
+import type { World } from '../../core/context.ts';
+import { openAwsSession, sessionKeyId } from '../../core/proofs/aws-sessions.ts';
 import { KmsError } from '../../errors.ts';
 import type { OpenState } from '../../http/appliance-port.ts';
 import { type ApiRequest, emptyBody } from '../../http/request.ts';
@@ -7,9 +9,8 @@ import type { Outcome } from '../../http/respond.ts';
 import type { Ways } from '../../http/surface.ts';
 import type { TenantHandle } from '../../http/tenant-directory.ts';
 import type { JsonObject } from '../../model/json.ts';
-import type { AwsCaller, AwsCallers } from './callers.ts';
-import { failureOf } from './errors.ts';
-import { accountOf } from './names.ts';
+import type { AwsCaller, AwsCallers, RefusedCaller } from './callers.ts';
+import { failed, failureOf, unknownCaller } from './errors.ts';
 import { assumedAnswer, assumedRole, callerAnswer, type StsFailure, stsError, stsFailureOf } from './sts.ts';
 
 /** An answer in XML. */
@@ -21,10 +22,12 @@ interface StsAnswer {
 const notAuthorized = 'Not authorized to perform sts:AssumeRoleWithWebIdentity';
 
 export class StsRequests {
+  readonly #world: World;
   readonly #callers: AwsCallers;
   readonly #ways: Ways;
 
-  constructor(callers: AwsCallers, ways: Ways) {
+  constructor(world: World, callers: AwsCallers, ways: Ways) {
+    this.#world = world;
     this.#callers = callers;
     this.#ways = ways;
   }
@@ -35,34 +38,50 @@ export class StsRequests {
     region: string,
     body: Uint8Array,
     id: string,
-  ): Promise<StsAnswer> {
+  ): Promise<StsAnswer | RefusedCaller> {
     const form = new URLSearchParams(new TextDecoder().decode(body));
     const action = form.get('Action');
     if (action === 'AssumeRoleWithWebIdentity') return this.#assumeRole(open, request, form, id);
     if (action !== 'GetCallerIdentity') {
       return told({ code: 'InvalidAction', message: 'the action is not supported here', status: 400 }, id);
     }
-    const caller = await this.#callers.callerOf(open, request, body, { region, service: 'sts' });
-    if ('type' in caller) return told(stsFailureOf(caller), id);
-    return { status: 200, text: callerAnswer(accountOf(caller.handle.tenant.id), await keyidOf(caller), id) };
+    const caller = await this.#callers.callerOf(open, request, body, { region, service: 'sts' }, id);
+    return 'check' in caller ? caller : this.#identity(request, caller, id);
   }
 
-  async #assumeRole(open: OpenState, request: ApiRequest, form: URLSearchParams, id: string): Promise<StsAnswer> {
+  async #identity(request: ApiRequest, caller: AwsCaller, id: string): Promise<StsAnswer> {
+    const keyid = await this.#callers.recordAnswer(caller, request, { status: 200 });
+    if (keyid === undefined) return told(stsFailureOf(unknownCaller), id);
+    const account = accountOf(caller.handle.tenant.id);
+    return { status: 200, text: callerAnswer(account, keyid, caller.session, id) };
+  }
+
+  async #assumeRole(
+    open: OpenState,
+    request: ApiRequest,
+    form: URLSearchParams,
+    id: string,
+  ): Promise<StsAnswer | RefusedCaller> {
     const asked = assumedRole(form);
     if ('code' in asked) return told(asked, id);
     const handle = tenantOf(open, asked.account);
     if (!handle) {
       await brake(open, request, asked);
-      return told({ code: 'AccessDenied', message: notAuthorized, status: 403 }, id);
+      return { failure: failed('AccessDeniedException', notAuthorized), check: 'account' };
     }
-    const { token, role, seconds } = asked;
-    const session = await this.#logIn(request, handle, { token, role, ...(seconds !== undefined && { seconds }) });
+    const { token, role, sessionName: name, seconds } = asked;
+    const session = await this.#logIn(
+      request,
+      handle,
+      { token, role, ...(seconds !== undefined && { seconds }) },
+      name,
+    );
     if ('outcome' in session) return told(loginFailureOf(session.outcome), id);
     const accessToken = String(session.answer.accessToken);
-    const credentials = {
-      accessKeyId: sessionKeyId(accessToken),
-      secretAccessKey: sessionSecret(handle.tenant.keys, accessToken),
-    };
+    const secretAccessKey = await handle.store.transaction((tx) =>
+      openAwsSession(tx, accessToken, { role, name }, (length) => this.#world.random(length)),
+    );
+    const credentials = { accessKeyId: sessionKeyId(accessToken), secretAccessKey };
     return { status: 200, text: assumedAnswer(asked, credentials, session.answer, id) };
   }
 
@@ -70,6 +89,7 @@ export class StsRequests {
     request: ApiRequest,
     handle: TenantHandle,
     body: object,
+    sessionName: string,
   ): Promise<{ readonly answer: JsonObject } | { readonly outcome: Outcome }> {
     const way = this.#ways.endpoints.get('workloadLogin');
     if (!way) throw new KmsError('internal', 'expected an endpoint that is served');
@@ -82,7 +102,8 @@ export class StsRequests {
       },
     };
     const ofTenant = { ...request, tenant: handle.tenant.name, body: emptyBody, room: undefined };
-    const { outcome } = await way(ofTenant, { credential: undefined, params: {}, query: {}, codec, dialect: 'aws' });
+    const call = { credential: undefined, params: {}, query: {}, dialect: 'aws' };
+    const { outcome } = await way(ofTenant, { ...call, codec, props: { sessionName } });
     return answer && outcome.status === 200 ? { answer } : { outcome };
   }
 }
@@ -107,17 +128,6 @@ async function brake(
     { token, role: undefined },
     async () => ({}),
   );
-}
-
-/** The API key behind a caller. */
-async function keyidOf({ handle, credential }: AwsCaller): Promise<string> {
-  return handle.store.transaction(({ proofs, workloadSessions }) => {
-    const keyid =
-      'proof' in credential
-        ? proofs.byId(credential.proof)?.apikeyId
-        : workloadSessions.byTokenHash(credential.tokenHash)?.apikeyId;
-    return keyid ?? '';
-  });
 }
 
 /** The refusal of a login with a signed token. */

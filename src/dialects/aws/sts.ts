@@ -1,5 +1,6 @@
 // The two actions of AWS's token service that clients of AWS KMS use: AssumeRoleWithWebIdentity, by which programs get
 // credentials for a signed token instead of a stored secret, and GetCallerIdentity. Answers are XML.
+import type { AwsSession } from '../../core/proofs/aws-sessions.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Failure } from './errors.ts';
 
@@ -21,6 +22,7 @@ const stsCodes: Readonly<Record<string, readonly [code: string, status: number]>
   MissingAuthenticationTokenException: ['MissingAuthenticationToken', 403],
   IncompleteSignatureException: ['IncompleteSignature', 400],
   UnknownOperationException: ['InvalidAction', 400],
+  AccessDeniedException: ['AccessDenied', 403],
   ThrottlingException: ['Throttling', 400],
   ServiceUnavailableException: ['ServiceUnavailable', 503],
   KMSInternalException: ['InternalFailure', 500],
@@ -52,7 +54,7 @@ const sessionName = /^[\w+=,.@-]{2,64}$/;
 export function assumedRole(form: URLSearchParams): AssumedRole | StsFailure {
   const invalid = (message: string): StsFailure => ({ code: 'ValidationError', message, status: 400 });
   if (form.get('Version') !== version) return invalid(`expected Version ${version}`);
-  if (form.has('Policy') || form.has('PolicyArns.member.1.arn')) {
+  if ([...form.keys()].some((name) => name.startsWith('Policy'))) {
     return invalid('Policy is not supported: the session has the flags of the API key');
   }
   const [, account = '', role = ''] = /^arn:aws:iam::(\d{12}):role\/(.{1,256})$/.exec(form.get('RoleArn') ?? '') ?? [];
@@ -75,6 +77,10 @@ interface Credentials {
   readonly secretAccessKey: string;
 }
 
+function roleArn(account: string, { role, name }: AwsSession): string {
+  return `arn:aws:sts::${account}:assumed-role/${role}/${name}`;
+}
+
 export function assumedAnswer(
   { account, role, sessionName: name }: AssumedRole,
   { accessKeyId, secretAccessKey }: Credentials,
@@ -85,7 +91,7 @@ export function assumedAnswer(
     SubjectFromWebIdentityToken: String(session.subject),
     Audience: 'kms',
     AssumedRoleUser: {
-      Arn: `arn:aws:sts::${account}:assumed-role/${role}/${name}`,
+      Arn: roleArn(account, { role, name }),
       AssumedRoleId: `${String(session.keyid)}:${name}`,
     },
     Credentials: {
@@ -98,8 +104,15 @@ export function assumedAnswer(
   return answer('AssumeRoleWithWebIdentity', fields, requestId);
 }
 
-export function callerAnswer(account: string, keyid: string, requestId: string): string {
-  const fields = { Arn: `arn:aws:iam::${account}:user/${keyid}`, UserId: keyid, Account: account };
+export function callerAnswer(
+  account: string,
+  keyid: string,
+  session: AwsSession | undefined,
+  requestId: string,
+): string {
+  const fields = session
+    ? { Arn: roleArn(account, session), UserId: `${keyid}:${session.name}`, Account: account }
+    : { Arn: `arn:aws:iam::${account}:user/${keyid}`, UserId: keyid, Account: account };
   return answer('GetCallerIdentity', fields, requestId);
 }
 

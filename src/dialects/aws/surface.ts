@@ -1,16 +1,17 @@
 // The appliance as AWS KMS, and as the part of AWS's token service that programs without a stored secret use: POST /,
 // JSON 1.1 and forms. Both are answered by the same listener, and told apart by the content type.
+import { uuidFrom } from '../../core/aws-names.ts';
 import { KmsError } from '../../errors.ts';
 import { sealedError } from '../../http/admission.ts';
-import type { AppliancePort, OpenState } from '../../http/appliance-port.ts';
+import type { AppliancePort, OpenState, State } from '../../http/appliance-port.ts';
 import { type ApiRequest, headerOf } from '../../http/request.ts';
-import type { Answer, Reply } from '../../http/request-log.ts';
-import { type Outcome, refused } from '../../http/respond.ts';
+import type { Answer, Handler, Reply } from '../../http/request-log.ts';
+import { type Outcome, type RequestResult, refused } from '../../http/respond.ts';
 import type { Ways } from '../../http/surface.ts';
-import { AwsCallers } from './callers.ts';
+import { resolveTenant } from '../../http/tenant-directory.ts';
+import { AwsCallers, type RefusedCaller } from './callers.ts';
 import { AwsRefusal, type Failure, failed, failureOf } from './errors.ts';
 import { KmsRequests } from './kms-requests.ts';
-import { uuidFrom } from './names.ts';
 import { stsError, stsFailureOf } from './sts.ts';
 import { StsRequests } from './sts-requests.ts';
 
@@ -30,26 +31,32 @@ class AwsSurface {
   readonly #callers: AwsCallers;
   readonly #kms: KmsRequests;
   readonly #sts: StsRequests;
+  readonly #ways: Ways;
+  /** Ways of requests that are refused before an endpoint is called, by the check that did. */
+  readonly #refusals = new Map<string, Handler<RequestResult>>();
 
   constructor(appliance: AppliancePort, ways: Ways) {
     this.#appliance = appliance;
     this.#callers = new AwsCallers(appliance.world);
-    this.#kms = new KmsRequests(appliance, ways);
-    this.#sts = new StsRequests(this.#callers, ways);
+    this.#kms = new KmsRequests(appliance, ways, this.#callers);
+    this.#sts = new StsRequests(appliance.world, this.#callers, ways);
+    this.#ways = ways;
   }
 
   /** Never rejects. */
-  async handle(request: ApiRequest): Promise<Reply> {
+  async handle(sent: ApiRequest): Promise<Reply> {
     const id = uuidFrom(this.#appliance.world.random(16));
+    const request = { ...sent, requestId: id };
     const isSts = headerOf(request, 'content-type')?.startsWith(form) === true;
     try {
       const { state } = this.#appliance;
       if (state.sealed) throw sealedError;
       const body = await bodyOf(request);
       const region = request.awsRegion ?? usualRegion;
-      if (!isSts) return { outcome: await this.#answerKms(state, request, region, body, id) };
-      const { status, text } = await this.#sts.answerTo(state, request, region, body, id);
-      return { outcome: xml(status, text, id) };
+      const answer = isSts
+        ? await this.#answerSts(state, request, region, body, id)
+        : await this.#answerKms(state, request, region, body, id);
+      return 'check' in answer ? await this.#refuse(state, request, answer, isSts) : { outcome: answer };
     } catch (error) {
       const why = this.#failureOf(error);
       return { outcome: isSts ? xmlFailure(why, id) : told(why, id) };
@@ -62,11 +69,39 @@ class AwsSurface {
     region: string,
     body: Uint8Array,
     id: string,
-  ): Promise<Outcome> {
-    const caller = await this.#callers.callerOf(open, request, body, { region, service: 'kms' });
-    if ('type' in caller) return told(caller, id);
+  ): Promise<Outcome | RefusedCaller> {
+    const caller = await this.#callers.callerOf(open, request, body, { region, service: 'kms' }, id);
+    if ('check' in caller) return caller;
     const result = await this.#kms.answerTo(request, caller, region, body);
     return 'failure' in result ? told(result.failure, id) : answered(result.answer, id);
+  }
+
+  async #answerSts(
+    open: OpenState,
+    request: ApiRequest,
+    region: string,
+    body: Uint8Array,
+    id: string,
+  ): Promise<Outcome | RefusedCaller> {
+    const answer = await this.#sts.answerTo(open, request, region, body, id);
+    return 'check' in answer ? answer : xml(answer.status, answer.text, id);
+  }
+
+  /** Answers, logs and counts a request that no endpoint sees. */
+  #refuse(open: OpenState, request: ApiRequest, refusal: RefusedCaller, isSts: boolean): Promise<Reply> {
+    const { check, failure, keyid, tenant = tenantOfHost(open, request) } = refusal;
+    const { requestId: id = '' } = request;
+    const action = `aws.${check}`;
+    const way = this.#refusals.get(check) ?? this.#ways.logged({ path: 'aws', counted: action }, refusedBefore);
+    this.#refusals.set(check, way);
+    const outcome = { ...(isSts ? xmlFailure(failure, id) : told(failure, id)), reason: `refused by ${check}` };
+    return way(request, {
+      outcome,
+      action,
+      granted: false,
+      ...(tenant !== undefined && { tenant }),
+      ...(keyid !== undefined && { keyid }),
+    });
   }
 
   #failureOf(error: unknown): Failure {
@@ -76,6 +111,18 @@ class AwsSurface {
       this.#appliance.logger.error({ err: error, route: 'aws' }, 'request failed');
     }
     return failureOf(outcome);
+  }
+}
+
+const refusedBefore = async (_request: ApiRequest, _state: State, result: RequestResult): Promise<RequestResult> =>
+  result;
+
+/** The tenant in whose metrics a request counts that names none. */
+function tenantOfHost(open: OpenState, request: ApiRequest): string | undefined {
+  try {
+    return resolveTenant(open, request).tenant.id;
+  } catch {
+    return undefined;
   }
 }
 

@@ -66,6 +66,10 @@ export function workloadSessionTable(sql: Sql) {
       sql.run('UPDATE workload_sessions SET expires_at = ? WHERE token_hash = ?', expiresAt, tokenHash);
     },
 
+    setDetails(tokenHash: string, details: JsonObject): void {
+      sql.run('UPDATE workload_sessions SET details = ? WHERE token_hash = ?', toJson(details), tokenHash);
+    },
+
     end(tokenHash: string, now: number): void {
       sql.run('UPDATE workload_sessions SET ended_at = ? WHERE token_hash = ?', now, tokenHash);
     },
