@@ -170,7 +170,8 @@ test('no key has an alias that no key can have as its name', async () => {
   const a = await testAppliance();
   const { name, id } = await make(a);
   for (const alias of ['random', 'Hash', 'wrapping-key', id]) {
-    const problem = new RegExp(`^alias: expected another name than ${alias.toLowerCase()}$`);
+    const why = alias === id ? ', which has the form of a key id' : '';
+    const problem = new RegExp(`^alias: expected another name than ${alias.toLowerCase()}${why}$`);
     await refused(a.call('POST', `/managed-keys/${name}/aliases`, { alias }), 400, problem);
   }
 });

@@ -121,9 +121,7 @@ export class AwsCallers {
     }
     const refusal: RefusedCaller = why
       ? { failure: failed('InvalidSignatureException', why.message), check: why.check }
-      : found
-        ? { failure: mismatch, check: 'signature' }
-        : { failure: unknownCaller, check: 'access-key' };
+      : refusalOf(found);
     // The same request, sent again with another date, is one try.
     const tried = { token: `${read.accessKeyId} ${Buffer.from(body).toString('latin1')}`, role: undefined };
     return this.#refuse(open, request, refusedAs(refusal, found), { found, tried, requestId });
@@ -253,6 +251,13 @@ function signingMac(
 /** Tries that are counted together: not those with tokens, which need no access key. */
 function originOf({ remoteAddress: address = 'local' }: ApiRequest, found: Found | undefined) {
   return { tenant: `signatures ${found?.caller.handle.tenant.id ?? ''}`, address };
+}
+
+function refusalOf(found: Found | undefined): RefusedCaller {
+  if (!found) return { failure: unknownCaller, check: 'access-key' };
+  // An earlier program made its secret in another way: its client gets a new one, as of any that has expired.
+  const isOfOld = found.macs.length === 0 && found.caller.credential instanceof Bearer;
+  return isOfOld ? { failure: expired, check: 'expired' } : { failure: mismatch, check: 'signature' };
 }
 
 function refusedAs(refusal: RefusedCaller, found: Found | undefined): RefusedCaller {

@@ -191,7 +191,7 @@ export class KmsRequests {
     };
     const codec = { decode: refuse, encode: refuse };
     const { second } = operation;
-    const isOfSecond = second !== undefined && (await this.#isDenied(asked, second.action, keys[1]));
+    const isOfSecond = second !== undefined && keys[0]?.refusal !== refusal && (await this.#isDenied(asked, second.action, keys[1]));
     const about = isOfSecond ? second.about : operation.about;
     const key = isOfSecond ? keys[1] : keys[0];
     const way = about && this.#ways.endpoints.get(about);

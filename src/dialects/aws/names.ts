@@ -33,7 +33,10 @@ export function keyRefOf(text: string, { account, region }: Place, takesAlias: b
       return { error: 'InvalidArnException', message: `Invalid arn ${text.slice(0, 256)}` };
     }
     const [resource = ''] = rest;
-    if (inRegion !== region || ofAccount !== account) return unknown;
+    if (inRegion !== region || ofAccount !== account) {
+      const message = `${text.slice(0, 256)} is elsewhere: this is account ${account} in region ${region}.`;
+      return { error: 'NotFoundException', message };
+    }
     return keyRefOf(resource.startsWith('key/') ? resource.slice(4) : resource, { account, region }, takesAlias);
   }
   if (text.startsWith('alias/')) return takesAlias ? { alias: text.slice(6) } : unknown;
