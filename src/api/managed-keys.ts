@@ -197,6 +197,9 @@ export const managedKeyEndpoints = [
     summary: 'List managed keys, oldest first',
     access: { kind: 'flag', action: 'key.list' },
     query: ringListQuery.extend({
+      pending: trueParam.exactOptional().meta({
+        description: '`true`: those that are there, and the deleted ones that can still be restored',
+      }),
       secrets: trueParam.exactOptional().meta({ description: '`false`: without those of the type `secret`' }),
     }),
     answer: pageOf(managedKey),

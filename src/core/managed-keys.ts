@@ -127,7 +127,8 @@ export function insertKey(ctx: Context, input: NewKey): ManagedKey {
 }
 
 interface KeysInput {
-  readonly deleted: boolean;
+  /** Keys that are there, deleted ones that can still be restored, or both. */
+  readonly which: 'living' | 'deleted' | 'both';
   /** Whether keys of the type `secret` are among them. */
   readonly secrets: boolean;
   readonly page: PageRequest;
@@ -138,12 +139,12 @@ interface KeysInput {
 /** Oldest first. */
 export function listManagedKeys(
   { store, world }: Reader,
-  { deleted, secrets, page, item }: KeysInput,
+  { which, secrets, page, item }: KeysInput,
 ): Promise<WrittenPage<KeyAnswer>> {
   const now = world.now();
   const read = (tables: Tables, part: PageRequest) => {
     const answer = (key: ManagedKey) => (secrets || key.type !== 'secret' ? [keyAnswer(tables, key, now)] : []);
-    const { items, ...rest } = tables.managedKeys.list(part, deleted ? now : undefined, answer);
+    const { items, ...rest } = tables.managedKeys.list(part, { which, now }, answer);
     return { items: items.flat(), ...rest };
   };
   return readInParts(looksAt(store), page, read, item);
@@ -314,7 +315,9 @@ export function restoreManagedKey(ctx: Context, { id, suspended = false }: Resto
   needQuota(ctx, 'keyrings', () => countRings(tx));
   const after = stateAfter(key.state, 'restore', key.formerState);
   if ('problem' in after) throw new KmsError('conflict', after.problem);
-  const state = suspended && after.state === 'active' ? 'suspended' : after.state;
+  // A key without its bytes does nothing anyway, and only an active one takes them.
+  const hasBytes = tx.keyVersions.newestActive(key.id) !== undefined;
+  const state = suspended && hasBytes && after.state === 'active' ? 'suspended' : after.state;
   tx.managedKeys.setState(id, {
     state,
     formerState: undefined,

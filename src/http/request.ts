@@ -57,6 +57,8 @@ export interface ApiRequest {
   readonly surface?: string | undefined;
   /** Addresses that may use the surface `tang`. */
   readonly tangClients?: AddressSet | undefined;
+  /** The header Host as it was sent, if `headers` has it in canonical form: signatures are over that. */
+  readonly sentHost?: string | undefined;
   /** The id that the surface tells its client; absent: the log makes one. */
   readonly requestId?: string | undefined;
   /** The region that the surface `aws` answers for. */

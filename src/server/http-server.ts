@@ -158,16 +158,21 @@ export function httpServer(answer: Answer, options: ServerOptions): Server {
   return server;
 }
 
+/** The header Host as it came, of requests that have another now. */
+const sentHosts = new WeakMap<IncomingMessage, string | undefined>();
+
 function requestOf(
-  { method = '', headers }: IncomingMessage,
+  incoming: IncomingMessage,
   { path, search }: RequestTarget,
   { certificate, ...origin }: RequestOrigin & Pick<ApiRequest, 'certificate'>,
   body: BodySource,
   room: AnswerRoom,
 ): ApiRequest {
+  const { method = '', headers } = incoming;
   const { local, remoteAddress, surface, tangClients, awsRegion } = origin;
   const from = { local, remoteAddress, certificate, surface, tangClients, awsRegion };
-  return { method, path, search, headers, ...from, body, room };
+  const sentHost = sentHosts.get(incoming);
+  return { method, path, search, headers, ...from, ...(sentHost !== undefined && { sentHost }), body, room };
 }
 
 function send(incoming: IncomingMessage, outgoing: ServerResponse, { outcome, state }: Reply, keptFor: number): void {
@@ -367,7 +372,10 @@ function isForApp(
   if (!refusal && !isAboutServer) {
     // In the form in which the app and the streaming library compare hosts.
     const host = readAuthority(incoming.headers.host ?? '')?.text;
-    if (host !== undefined && host !== incoming.headers.host) setHost(incoming, host);
+    if (host !== undefined && host !== incoming.headers.host) {
+      sentHosts.set(incoming, incoming.headers.host);
+      setHost(incoming, host);
+    }
     return true;
   }
   letGo(incoming, outgoing);

@@ -84,7 +84,11 @@ const listAliases: AwsOperation = {
   ...listing,
   keys: ['?KeyId'],
   plan(given, { keys: [key], place }) {
-    if (!key) return listCall(given, 100, (items) => ({ Aliases: items.flatMap((each) => entriesOf(each, place)) }));
+    if (!key) {
+      // A key that is pending deletion keeps its aliases.
+      const write = (items: readonly JsonObject[]) => ({ Aliases: items.flatMap((each) => entriesOf(each, place)) });
+      return listCall(given, 100, { withPending: true, write });
+    }
     return {
       id: 'getManagedKey',
       params: { key: key.ref },

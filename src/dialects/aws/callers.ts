@@ -112,7 +112,7 @@ export class AwsCallers {
     if (read === 'missing' || read === 'incomplete') return { failure: unread[read], check: read };
     const why = whyUnsigned(request, read, scope, this.#world.now());
     const found = await this.#find(open, request, read);
-    if (!why && found?.macs.some((mac) => isSigned(request, read, mac, body))) {
+    if (!why && found?.macs.some((mac) => isSigned(asSigned(request), read, mac, body))) {
       open.people.workloads.forgive(originOf(request, found));
       const { expiresAt = Number.POSITIVE_INFINITY } = found;
       if (expiresAt > this.#world.now()) return found.caller;
@@ -251,6 +251,12 @@ function signingMac(
 /** Tries that are counted together: not those with tokens, which need no access key. */
 function originOf({ remoteAddress: address = 'local' }: ApiRequest, found: Found | undefined) {
   return { tenant: `signatures ${found?.caller.handle.tenant.id ?? ''}`, address };
+}
+
+/** The request with the host as its client signed it. */
+function asSigned(request: ApiRequest): ApiRequest {
+  const { sentHost: host, headers } = request;
+  return host === undefined ? request : { ...request, headers: { ...headers, host } };
 }
 
 function refusalOf(found: Found | undefined): RefusedCaller {

@@ -3,7 +3,7 @@ import type { JsonObject } from '../../model/json.ts';
 import { keyTypeFacts, pairTypes } from '../../model/key-types.ts';
 import { failure } from './errors.ts';
 import { numberOf, textOf } from './fields.ts';
-import { isRsa, keyOf, need, useRefusal } from './found-keys.ts';
+import { algorithmsOf, keyOf, need, useRefusal } from './found-keys.ts';
 import { boundBy, refuseRecipient, sealedFor } from './messages.ts';
 import type { AwsOperation, Work } from './operation.ts';
 
@@ -11,8 +11,11 @@ import type { AwsOperation, Work } from './operation.ts';
 function wrappingKeyOf(work: Work) {
   const key = keyOf(work);
   need(useRefusal(key, 'encrypt'));
-  if (isRsa(key))
-    throw failure('InvalidKeyUsageException', `${key.arn} is asymmetric, which data keys cannot be under.`);
+  const { known, arn } = key;
+  // Whoever names the key to decrypt says this algorithm, too.
+  if (known && !algorithmsOf(known.type, 'ENCRYPT_DECRYPT').includes('SYMMETRIC_DEFAULT')) {
+    throw failure('InvalidKeyUsageException', `${arn} is no key of the spec SYMMETRIC_DEFAULT, as data keys need.`);
+  }
   return key;
 }
 

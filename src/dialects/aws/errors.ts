@@ -55,6 +55,7 @@ export function failureOf(outcome: Outcome, otherwise = 'ValidationException'): 
   const own = ownFailure(outcome);
   if (own) return own;
   if (status === 401) return unknownCaller;
+  if (status === 400 && isFull(text)) return failed('LimitExceededException', text);
   if (status === 403 && isQuota(text)) return failed('LimitExceededException', text);
   if (status === 403) return failed('AccessDeniedException', denialOf(text));
   if (status === 404) return failed('NotFoundException', text);
@@ -63,6 +64,11 @@ export function failureOf(outcome: Outcome, otherwise = 'ValidationException'): 
   if (status === 500) return failed('KMSInternalException');
   if (status > 500) return failed('ServiceUnavailableException', text);
   return failed(otherwise, text);
+}
+
+/** The words of a key that has as many aliases or tags as it can. */
+function isFull(text = ''): boolean {
+  return /expected at most \d+ (?:tags|aliases of one key)$/.test(text);
 }
 
 /** The words of a tenant's limit that is reached. */

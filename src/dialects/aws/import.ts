@@ -103,6 +103,7 @@ const importKeyMaterial: AwsOperation = {
   typeOf: (message) => (message === otherMaterial ? 'IncorrectKeyMaterialException' : undefined),
   plan(given, work) {
     const key = importable(work);
+    if (key.known?.state === 'suspended') throw failure('KMSInvalidStateException', `${key.arn} is disabled.`);
     refuseModels(given, key);
     const token = readToken(work.tenantKeys, textOf(given, 'ImportToken') ?? '', key.known?.id, work.now());
     const wrapped = textOf(given, 'EncryptedKeyMaterial') ?? '';

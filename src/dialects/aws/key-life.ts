@@ -5,7 +5,7 @@ import { derOfPem } from './data-keys.ts';
 import { failure } from './errors.ts';
 import { numberOf, objectOf, secondsOf, textOf } from './fields.ts';
 import { factsOf, keyOf, need, stateRefusal } from './found-keys.ts';
-import { kindOf, metadataOf, newKeyType, primaryOf, specOf } from './key-metadata.ts';
+import { hasKind, kindOf, metadataOf, newKeyType, primaryOf } from './key-metadata.ts';
 import { keyArn, type Place } from './names.ts';
 import type { AwsOperation, Call } from './operation.ts';
 import { needDefaultPolicy } from './policies.ts';
@@ -72,15 +72,24 @@ const getPublicKey: AwsOperation = {
 };
 
 /** One page of the keys that AWS KMS has a spec for; their number may be smaller than the limit. */
-export function listCall(given: JsonObject, most: number, write: (items: readonly JsonObject[]) => object): Call {
+export function listCall(
+  given: JsonObject,
+  most: number,
+  { withPending, write }: { withPending: boolean; write: (items: readonly JsonObject[]) => object },
+): Call {
   const limit = Math.min(numberOf(given, 'Limit') ?? Math.min(100, most), most);
   const cursor = textOf(given, 'Marker');
   return {
     id: 'listManagedKeys',
-    query: { limit: String(limit), secrets: 'false', ...(cursor !== undefined && { cursor }) },
+    query: {
+      limit: String(limit),
+      secrets: 'false',
+      ...(withPending && { pending: 'true' }),
+      ...(cursor !== undefined && { cursor }),
+    },
     answer: ({ data, pagination }) => {
       const next = textOf(objectOf(pagination), 'nextCursor');
-      const items = (data as readonly JsonObject[]).filter((item) => specOf(item) !== undefined);
+      const items = (data as readonly JsonObject[]).filter(hasKind);
       const more = next === undefined ? { Truncated: false } : { Truncated: true, NextMarker: next };
       return { ...write(items), ...more };
     },
@@ -102,9 +111,10 @@ const listKeys: AwsOperation = {
     if (owners.some((owner) => owner !== 'SELF')) {
       throw failure('UnsupportedOperationException', 'ResourceOwners: the keys here are those of the account.');
     }
-    return listCall(given, 1000, (items) => ({
-      Keys: items.map((item) => entryOf(item, place)),
-    }));
+    return listCall(given, 1000, {
+      withPending: false,
+      write: (items) => ({ Keys: items.map((item) => entryOf(item, place)) }),
+    });
   },
 };
 
@@ -114,9 +124,11 @@ function setState(state: 'active' | 'suspended'): AwsOperation {
     about: 'setManagedKeyState',
     otherwise: 'KMSInvalidStateException',
     plan(_given, work) {
+      const key = keyOf(work);
+      if (key.known?.state === 'active') need(stateRefusal(key));
       return {
         id: 'setManagedKeyState',
-        params: { key: keyOf(work).ref },
+        params: { key: key.ref },
         body: { state, used: true },
         answer: () => undefined,
       };

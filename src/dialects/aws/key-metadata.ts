@@ -41,6 +41,11 @@ function usageOf(uses: readonly string[]): Usage | undefined {
   return usages.find((usage) => uses.includes(usesOf[usage][0] ?? ''));
 }
 
+/** Whether AWS KMS has keys like a native one. */
+export function hasKind(key: JsonObject): boolean {
+  return specOf(key) !== undefined && usageOf(key.uses as readonly string[]) !== undefined;
+}
+
 /** Spec, usage and algorithms of a native key. Throws `UnsupportedOperationException` if AWS KMS has none like it. */
 export function kindOf(key: JsonObject): object {
   const spec = specOf(key);
@@ -74,7 +79,7 @@ export function metadataOf(key: JsonObject, place: Place): object {
   const kind = kindOf(key);
   const isPendingImport = origin === 'imported' && primaryOf(key) === undefined;
   const known = states[String(state)] ?? 'Unavailable';
-  const keyState = isPendingImport && known !== 'PendingDeletion' ? 'PendingImport' : known;
+  const keyState = isPendingImport && known === 'Enabled' ? 'PendingImport' : known;
   const isPendingDeletion = keyState === 'PendingDeletion' && restorableUntil !== undefined;
   return {
     AWSAccountId: place.account,

@@ -170,8 +170,10 @@ export class KmsRequests {
     const use = call.id === 'decryptWithKey' ? 'decrypt' : operation.use;
     const now = this.#appliance.world.now();
     const found = await lookAt(store, (tables) => keyWithId(tables, [id], place, now));
-    // A key that waits for its bytes is in its right state for all but uses.
-    const isInState = use === undefined && found?.known?.state === 'active';
+    // Of all but uses, most work in any state: where that is wrong, the refusal says so. A key that waits for its bytes
+    // is in its right state for them.
+    const isOfState = /^the key is /.test(messageOf(outcome) ?? '') && found?.known?.state !== 'active';
+    const isInState = use === undefined && !isOfState;
     const refusal = found && !isInState ? useRefusal(found, use) : undefined;
     return refusal?.failure ?? failureOf(outcome, operation.otherwise);
   }
@@ -191,7 +193,8 @@ export class KmsRequests {
     };
     const codec = { decode: refuse, encode: refuse };
     const { second } = operation;
-    const isOfSecond = second !== undefined && keys[0]?.refusal !== refusal && (await this.#isDenied(asked, second.action, keys[1]));
+    const isOfSecond =
+      second !== undefined && keys[0]?.refusal !== refusal && (await this.#isDenied(asked, second.action, keys[1]));
     const about = isOfSecond ? second.about : operation.about;
     const key = isOfSecond ? keys[1] : keys[0];
     const way = about && this.#ways.endpoints.get(about);

@@ -54,10 +54,14 @@ function needShort(key: FoundKey, { algorithm, hash }: Scheme, given: JsonObject
   throw failure('ValidationException', `Algorithm ${algorithm} and this key cannot encrypt more than ${most} bytes.`);
 }
 
-/** The item of an answer. Throws what it failed with. */
-function onlyItem(answer: JsonObject, type: string): JsonObject {
+/** The words of a message that is too long for OAEP. */
+const isTooLong = /expected at most \d+ bytes for rsa-/;
+
+/** The item of an answer. Throws what it failed with. @param isOfInput words of an error that the input made. */
+function onlyItem(answer: JsonObject, type: string, isOfInput?: RegExp): JsonObject {
   const [item] = answer.items as readonly JsonObject[];
   if (item && item.error === undefined) return item;
+  if (isOfInput?.test(String(item?.error))) throw failure('ValidationException', String(item?.error));
   throw failure(type, type === 'InvalidCiphertextException' ? undefined : String(item?.error));
 }
 
@@ -192,7 +196,7 @@ const reEncrypt: AwsOperation = {
       key,
       answer: (ours) => {
         if (isWithoutMessage(given)) return {};
-        const { ciphertext } = onlyItem(ours, 'InvalidCiphertextException');
+        const { ciphertext } = onlyItem(ours, 'InvalidCiphertextException', isTooLong);
         return {
           CiphertextBlob: sealedFor(work.tenantKeys, target, ciphertext),
           SourceKeyId: key.arn,

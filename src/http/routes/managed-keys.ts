@@ -175,7 +175,7 @@ export const managedKeyRoutes: RoutesOf<
   ),
   listManagedKeys: listed((reader, { query, page, item }) =>
     listManagedKeys(reader, {
-      deleted: query.deleted === 'true',
+      which: query.deleted === 'true' ? 'deleted' : query.pending === 'true' ? 'both' : 'living',
       secrets: query.secrets !== 'false',
       page,
       item,

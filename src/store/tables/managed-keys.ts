@@ -95,6 +95,13 @@ type KeyChange = Pick<
 
 type StateChange = Pick<ManagedKey, 'state' | 'formerState' | 'deletedAt' | 'destroyAt' | 'updatedAt'>;
 
+interface ListedKeys {
+  readonly which: 'living' | 'deleted' | 'both';
+  readonly now: number;
+}
+
+const livingKeys: ListedKeys = { which: 'living', now: 0 };
+
 export type ManagedKeyTable = ReturnType<typeof managedKeyTable>;
 
 export function managedKeyTable(sql: Sql) {
@@ -189,22 +196,17 @@ export function managedKeyTable(sql: Sql) {
       return rows.map(({ path }) => path);
     },
 
-    /** Oldest first: the keys that are not deleted, or those deleted that can still be restored. */
-    list: <T>(page: PageRequest, deletedSince: number | undefined, answer: (key: ManagedKey) => T): Page<T> =>
-      deletedSince === undefined
-        ? readPart(
-            sql,
-            page,
-            (row: KeyRow) => answer(keyFrom(row)),
-            'SELECT * FROM managed_keys WHERE deleted_at IS NULL AND seq > ? ORDER BY seq LIMIT ?',
-          )
-        : readPart(
-            sql,
-            page,
-            (row: KeyRow) => answer(keyFrom(row)),
-            'SELECT * FROM managed_keys WHERE destroy_at > ? AND seq > ? ORDER BY seq LIMIT ?',
-            deletedSince,
-          ),
+    /** Oldest first: the keys that are not deleted, those deleted that can still be restored, or both. */
+    list<T>(page: PageRequest, wanted: ListedKeys | undefined, answer: (key: ManagedKey) => T): Page<T> {
+      const { which, now } = wanted ?? livingKeys;
+      const read = (row: KeyRow) => answer(keyFrom(row));
+      const rest = 'AND seq > ? ORDER BY seq LIMIT ?';
+      if (which === 'living') {
+        return readPart(sql, page, read, `SELECT * FROM managed_keys WHERE deleted_at IS NULL ${rest}`);
+      }
+      const deleted = which === 'both' ? '(deleted_at IS NULL OR destroy_at > ?)' : 'destroy_at > ?';
+      return readPart(sql, page, read, `SELECT * FROM managed_keys WHERE ${deleted} ${rest}`, now);
+    },
 
     count(): number {
       const row = sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM managed_keys WHERE deleted_at IS NULL');
