@@ -357,7 +357,7 @@ export function giveAlias(ctx: Context, key: ManagedKey, given: string): string 
   if (tx.managedKeys.aliases(key.id).length >= mostAliases) {
     throw invalidField('alias', `expected at most ${mostAliases} aliases of one key`);
   }
-  tx.managedKeys.addAlias(alias, key.id, world.now());
+  tx.managedKeys.addAlias(alias, key.id, world.now(), given);
   return alias;
 }
 

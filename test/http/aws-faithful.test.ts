@@ -41,6 +41,22 @@ test('an alias moves away from a key that is pending deletion, and is listed unt
   assert.deepEqual((await done(a, key, 'ListAliases', { KeyId: old.KeyId })).Aliases, []);
 });
 
+test('an alias is listed as it was given, and found in any case', async () => {
+  const { a, key } = await around();
+  const { KeyId } = (await done(a, key, 'CreateKey')).KeyMetadata;
+  await done(a, key, 'CreateAlias', { AliasName: 'alias/MyApp/Db', TargetKeyId: KeyId });
+  for (const input of [{}, { KeyId }]) {
+    const [alias] = (await done(a, key, 'ListAliases', input)).Aliases;
+    assert.match(alias.AliasArn, /:alias\/MyApp\/Db$/);
+    assert.equal(alias.AliasName, 'alias/MyApp/Db');
+  }
+  assert.equal((await done(a, key, 'DescribeKey', { KeyId: 'alias/myapp/DB' })).KeyMetadata.KeyId, KeyId);
+  const same = { AliasName: 'alias/myapp/db', TargetKeyId: KeyId };
+  await refused(a, key, 'AlreadyExistsException', 'CreateAlias', same);
+  await done(a, key, 'DeleteAlias', { AliasName: 'alias/MYAPP/db' });
+  assert.deepEqual((await done(a, key, 'ListAliases')).Aliases, []);
+});
+
 test('a key that waits for its bytes still does so after a deletion that was cancelled, and is not disabled', async () => {
   const { a, key } = await around();
   const desk = await deskOf(a, key);

@@ -97,7 +97,7 @@ test("an ARN leads to its key, though an earlier program let another have the ke
   const other = await make(a);
   const [seat] = a.tenants;
   await seat?.handle.store.transaction((tx) => {
-    tx.managedKeys.addAlias(KeyId, other.id, 0);
+    tx.managedKeys.addAlias(KeyId, other.id, 0, KeyId);
   });
   const before = await done(a, key, 'Encrypt', { KeyId, Plaintext: plain });
   const named = await make(a);

@@ -29,7 +29,8 @@ interface Taken {
 async function takenBy(api: Client, alias: string, { id }: ManagedKey): Promise<Taken | undefined> {
   try {
     const { key: holder } = await api.getManagedKey({ key: alias });
-    return holder.id !== id && holder.aliases.includes(alias) ? { alias, holder } : undefined;
+    const hasIt = holder.aliases.some((each) => each.toLowerCase() === alias.toLowerCase());
+    return holder.id !== id && hasIt ? { alias, holder } : undefined;
   } catch (error) {
     if (!(error instanceof KmsError)) throw error;
     if (error.code === 'not-found') return undefined;

@@ -77,6 +77,12 @@ interface KeyRow extends Row {
   updated_at: number;
 }
 
+interface AliasRow extends Row {
+  alias: string;
+  /** Null for one that an earlier program stored. */
+  display_name: string | null;
+}
+
 /** The fields that a configuration changes. */
 type KeyChange = Pick<
   ManagedKey,
@@ -161,14 +167,21 @@ export function managedKeyTable(sql: Sql) {
         sql.get<{ key_id: string }>('SELECT key_id FROM managed_key_aliases WHERE alias = ?', alias),
       )?.key_id,
 
-    /** In alphabetical order. */
+    /** As they were given, in alphabetical order. */
     aliases: (id: string): readonly string[] =>
       sql
-        .all<{ alias: string }>('SELECT alias FROM managed_key_aliases WHERE key_id = ? ORDER BY alias', id)
-        .map(({ alias }) => alias),
+        .all<AliasRow>('SELECT alias, display_name FROM managed_key_aliases WHERE key_id = ? ORDER BY alias', id)
+        .map(({ alias, display_name: displayName }) => displayName ?? alias),
 
-    addAlias(alias: string, id: string, createdAt: number): void {
-      sql.run('INSERT INTO managed_key_aliases (alias, key_id, created_at) VALUES (?, ?, ?)', alias, id, createdAt);
+    /** @param displayName the alias as it was given; `alias` is that in lower case. */
+    addAlias(alias: string, id: string, createdAt: number, displayName: string): void {
+      sql.run(
+        'INSERT INTO managed_key_aliases (alias, key_id, created_at, display_name) VALUES (?, ?, ?, ?)',
+        alias,
+        id,
+        createdAt,
+        displayName,
+      );
     },
 
     removeAlias(alias: string): void {

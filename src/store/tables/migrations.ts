@@ -19,6 +19,7 @@ export const tenantMigrations: readonly Migration[] = [
   { name: 'flags of managed keys', statements: tenantKeyFlags },
   { name: 'the tables of managed keys', statements: managedKeySchema },
   { name: 'the tables of proofs', statements: proofSchema },
+  { name: 'aliases as they were given', statements: ['ALTER TABLE managed_key_aliases ADD COLUMN display_name TEXT'] },
 ];
 
 export const systemMigrations: readonly Migration[] = [
