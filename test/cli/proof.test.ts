@@ -80,6 +80,17 @@ test('a proof of every kind is added, listed, switched off and on, and removed',
     /^access key id +(KMSA\w{16})\nsecret access key +(\S{40})\nid +proof_/.exec(aws.stdout) ?? [];
   assert.notEqual(secretAccessKey, '', aws.stdout);
   assert.match(aws.stderr, /^kms: the secret is shown this once: give it to the program that needs it/);
+  const kept = await d.kms('apikey proof add ci aws --secret-out access-key.env');
+  assert.equal(kept.code, 0, kept.stderr);
+  assert.match(kept.stdout, /^access key id +KMSA\w{16}\nid +proof_/);
+  assert.equal(kept.stderr, 'kms: the secret is in access-key.env, and nowhere else\n');
+  const file = d.path('access-key.env');
+  assert.match(readFileSync(file, 'utf8'), /^AWS_ACCESS_KEY_ID=KMSA\w{16}\nAWS_SECRET_ACCESS_KEY=\S{40}\n$/);
+  assert.equal(statSync(file).mode & 0o777, 0o600);
+  const [, keptId = ''] = /(proof_\w{26})/.exec(kept.stdout) ?? [];
+  assert.equal((await d.kms(`apikey proof remove ci ${keptId} --yes`)).code, 0);
+  const wrong = await d.kms(`apikey proof add ci jwt ${trusting} --jwks-file ci.jwks --secret-out x`);
+  assert.match(wrong.stderr, /--secret-out is for proofs of the kinds aws and secret/);
   const secret = await d.json('apikey proof add ci secret --json');
   assert.match(String(secret.key), /^kms_/);
 

@@ -1,6 +1,6 @@
 // API key commands. A secret is shown once, when its key is made, or saved in a file that only its user can read.
 
-import type { FullApiKey, SafeApiKey } from '../../api/apikeys.ts';
+import type { SafeApiKey } from '../../api/apikeys.ts';
 import type { Client, InputOf } from '../../client/client.ts';
 import { items } from '../../client/pages.ts';
 import { KmsError } from '../../errors.ts';
@@ -46,7 +46,7 @@ export async function create(cli: CliOf<typeof apikey.create>): Promise<void> {
       await file?.discard();
       throw error;
     });
-    const failure = file && (await keep(file, key));
+    const failure = file && (await keep(file, `${key.key}\n`));
     const { key: secret, ...safe } = key;
     if (file && failure === undefined) await printThing(cli, safe, apiKeyPairs(key));
     else {
@@ -86,10 +86,10 @@ async function createWithoutSecret(cli: CliOf<typeof apikey.create>, input: Inpu
   });
 }
 
-/** Returns the error, if any. */
-async function keep(file: NewFile, { key }: FullApiKey): Promise<unknown> {
+/** Writes a secret to its file. Returns the error, if any. */
+export async function keep(file: NewFile, text: string): Promise<unknown> {
   try {
-    await file.handle.writeFile(`${key}\n`);
+    await file.handle.writeFile(text);
     await file.commit();
     return undefined;
   } catch (error) {

@@ -8,14 +8,14 @@ import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { confirm, detailsFrom } from '../confirm.ts';
 import { withClient } from '../connect.ts';
-import { readSmallText } from '../files.ts';
+import { fileError, newFile, readSmallText } from '../files.ts';
 import type { proof, workload } from '../grammar/proof.ts';
 import { pathFrom, say } from '../io.ts';
 import { type Pair, printJson, printLine, printTable, printThing, showOnce } from '../output.ts';
 import { readSecret } from '../secrets.ts';
 import type { Column } from '../table.ts';
 import { visible } from '../text.ts';
-import { keyIdOf, timeText } from './apikey.ts';
+import { keep, keyIdOf, timeText } from './apikey.ts';
 import {
   authoritiesFrom,
   certificateFrom,
@@ -43,12 +43,19 @@ export async function add(cli: CliOf<typeof proof.add>): Promise<void> {
   refuseMisplaced(cli, kind);
   if (kind === 'secret' && cli.isTyped('--name')) throw cli.wrong('--name: a key has one secret, which has no name');
   const trust = kind === 'jwt' ? await trustFrom(cli) : kind === 'certificate' ? await certificateFrom(cli) : {};
+  const path = cli.get('--secret-out');
+  if (path !== undefined && kind !== 'aws' && kind !== 'secret') {
+    throw cli.wrong('--secret-out is for proofs of the kinds aws and secret');
+  }
   const files = cli.get('--issue') ? await filesFor(cli, cli.get('--out') ?? '') : undefined;
   await withClient(cli, async (client) => {
     const keyid = await keyIdOf(client, cli.get('<KEYID>'));
     const input = given({ keyid, kind, name: cli.get('--name'), ...trust });
+    // Before the proof is made: a secret that cannot be saved is useless.
+    const file = path === undefined ? undefined : await newFile(path, 0o600);
     const made = await client.addProof(input).catch(async (error) => {
       await files?.discard();
+      await file?.discard();
       throw asTyped(error);
     });
     if (kind === 'certificate') await say(cli.io, onlyOverTls);
@@ -59,19 +66,15 @@ export async function add(cli: CliOf<typeof proof.add>): Promise<void> {
       await printThing(cli, shown, proofPairs(made));
       return say(cli.io, `client.crt, client.key and ca.crt are in ${cli.get('--out')}`);
     }
-    const { key, secretAccessKey } = made;
-    const secret = key ?? secretAccessKey;
-    if (secret === undefined) return printThing(cli, made, proofPairs(made));
-    await showOnce(
-      printThing(cli, made, [
-        ...(key === undefined ? [] : [['key', key] as const]),
-        ...(made.accessKeyId === undefined ? [] : [['access key id', made.accessKeyId] as const]),
-        ...(secretAccessKey === undefined ? [] : [['secret access key', secretAccessKey] as const]),
-        ...proofPairs(made),
-      ]),
-      `the proof ${made.id} was made, and its secret is lost`,
-      `kms apikey proof remove ${keyid} ${made.id}`,
-    );
+    if (made.key === undefined && made.secretAccessKey === undefined) return printThing(cli, made, proofPairs(made));
+    const failure = file && (await keep(file, secretFile(made)));
+    if (file && failure === undefined) {
+      const { key: _, secretAccessKey: __, ...safe } = made;
+      await printThing(cli, safe, [...accessKeyPairs(made), ...proofPairs(made)]);
+      return say(cli.io, visible(`the secret is in ${path}, and nowhere else`));
+    }
+    await showSecret(cli, keyid, made);
+    if (path !== undefined) throw fileError('write', path, failure, 'the secret is shown above, this once');
     await say(cli.io, 'the secret is shown this once: give it to the program that needs it, and keep it nowhere else');
   });
 }
@@ -79,6 +82,32 @@ export async function add(cli: CliOf<typeof proof.add>): Promise<void> {
 function renewalText({ id, name, active }: Proof): string {
   const named = name === '' ? 'without a name' : `under the name ${name}`;
   return `the proof ${id} is renewed, ${named} as before${active ? '' : ', and is still switched off'}`;
+}
+
+type MadeProof = Awaited<ReturnType<Client['addProof']>>;
+
+/** The secret as programs read it: an API key on a line, or an access key as variables of the environment. */
+function secretFile({ key, accessKeyId, secretAccessKey }: MadeProof): string {
+  if (key !== undefined) return `${key}\n`;
+  return `AWS_ACCESS_KEY_ID=${accessKeyId}\nAWS_SECRET_ACCESS_KEY=${secretAccessKey}\n`;
+}
+
+function accessKeyPairs({ accessKeyId }: MadeProof): readonly Pair[] {
+  return accessKeyId === undefined ? [] : [['access key id', accessKeyId]];
+}
+
+async function showSecret(cli: Cli, keyid: string, made: MadeProof): Promise<void> {
+  const { key, secretAccessKey } = made;
+  await showOnce(
+    printThing(cli, made, [
+      ...(key === undefined ? [] : [['key', key] as const]),
+      ...accessKeyPairs(made),
+      ...(secretAccessKey === undefined ? [] : [['secret access key', secretAccessKey] as const]),
+      ...proofPairs(made),
+    ]),
+    `the proof ${made.id} was made, and its secret is lost`,
+    `kms apikey proof remove ${keyid} ${made.id}`,
+  );
 }
 
 /** Options by the fields that they become. */

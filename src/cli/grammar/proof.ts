@@ -14,12 +14,16 @@ export const proof = {
       `kms apikey proof add ${keyId} jwt --issuer https://token.actions.githubusercontent.com --audience kms --claim repository_id=42`,
       `kms apikey proof add ${keyId} jwt --issuer https://kubernetes.default.svc --audience kms --subject system:serviceaccount:prod:app --jwks-file cluster.jwks`,
       `kms apikey proof add ${keyId} certificate --issue --out client`,
-      `kms apikey proof add ${keyId} aws`,
+      `kms apikey proof add ${keyId} aws --secret-out access-key.env`,
     ],
     {
       ...key,
       '<KIND>': argument(['aws', 'certificate', 'jwt', 'secret']),
       '--name': text('TEXT', 'what people call it'),
+      '--secret-out': path(
+        'FILE',
+        'aws, secret: write the secret to this file, readable only by its owner, instead of showing it',
+      ),
       '--issuer': text(
         'URL',
         'jwt: who signs the tokens, exactly as they name it; https, or spiffe:// and a trust domain',
