@@ -83,7 +83,7 @@ test('a proof of every kind is added, listed, switched off and on, and removed',
   const kept = await d.kms('apikey proof add ci aws --secret-out access-key.env');
   assert.equal(kept.code, 0, kept.stderr);
   assert.match(kept.stdout, /^access key id +KMSA\w{16}\nid +proof_/);
-  assert.equal(kept.stderr, 'kms: the secret is in access-key.env, and nowhere else\n');
+  assert.equal(kept.stderr, `kms: the secret is in ${d.path('access-key.env')}, and nowhere else\n`);
   const file = d.path('access-key.env');
   assert.match(readFileSync(file, 'utf8'), /^AWS_ACCESS_KEY_ID=KMSA\w{16}\nAWS_SECRET_ACCESS_KEY=\S{40}\n$/);
   assert.equal(statSync(file).mode & 0o777, 0o600);
