@@ -155,6 +155,13 @@ export const proof = z
       .string()
       .exactOptional()
       .meta({ description: 'of an AWS access key', examples: [sample.accessKeyId] }),
+    awsAccount: z
+      .string()
+      .exactOptional()
+      .meta({
+        description: 'the account of the tenant, as ARNs have it, for an AWS access key',
+        examples: ['123456789012'],
+      }),
     fingerprint: z
       .string()
       .exactOptional()

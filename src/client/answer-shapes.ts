@@ -46,12 +46,14 @@ export const things: Readonly<Record<string, string>> = {
   AsymKeyKeyData: 'key:base64',
   AsymKey: 'id:key_ type:word kem:word props:object keyData:AsymKeyKeyData',
   ManagedKeyVersion: 'version:count state:word origin:word createdAt:time publicKey?:text deletedAt?:time',
+  ManagedKeyAws: 'account:text keyId:text',
   ManagedKey: `
     id:managedKey name:ring displayName:ring aliases:text[] custody:word type:word uses:word[] state:word
     latestVersion:count primaryVersion:count|null minDecryptVersion:count minEncryptVersion:count
     derived:boolean exportable:boolean origin:word allowPlaintextFormat?:word rotateAfter:count|null
     deletionAllowed:boolean tags:object props:object createdAt:time updatedAt:time activateAt:count|null
-    deactivateAt:count|null deletedAt?:time restorableUntil?:time versions?:ManagedKeyVersion[]`,
+    deactivateAt:count|null deletedAt?:time restorableUntil?:time versions?:ManagedKeyVersion[]
+    aws?:ManagedKeyAws`,
   SecretVersion: 'path:text name:ring version:count state:word createdAt:time deletedAt?:time tags:object',
   Secret: `
     id:managedKey path:text name:ring state:word latestVersion:count maxVersions:count casRequired:boolean
@@ -79,8 +81,9 @@ export const things: Readonly<Record<string, string>> = {
   Account: 'id:acct_ uid:text notes:text props:object createdAt:time updatedAt:time',
   Proof: `
     id:text kind:word name:text active:boolean createdAt:time createdBy:caller|null lastUsedAt:count|null
-    accessKeyId?:text fingerprint?:text san?:text authority?:text issued?:boolean notAfter?:time issuer?:text
-    subject?:text jwksUrl?:text audience?:text[] claims?:object jwks?:object once?:boolean longest?:count`,
+    accessKeyId?:text awsAccount?:text fingerprint?:text san?:text authority?:text issued?:boolean
+    notAfter?:time issuer?:text subject?:text jwksUrl?:text audience?:text[] claims?:object jwks?:object
+    once?:boolean longest?:count`,
   TestProofProofsSteps: 'check:text ok:boolean reason?:text',
   TestProofProofs: 'proof:text accepted:boolean steps:TestProofProofsSteps[]',
   Activity: `
@@ -267,14 +270,16 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
   listProofs: 'proofs:Proof[]',
   addProof: `
     id:text kind:word name:text active:boolean createdAt:time createdBy:caller|null lastUsedAt:count|null
-    accessKeyId?:text fingerprint?:text san?:text authority?:text issued?:boolean notAfter?:time issuer?:text
-    subject?:text jwksUrl?:text audience?:text[] claims?:object jwks?:object once?:boolean longest?:count
-    key?:text secretAccessKey?:text certificate?:text privateKey?:text caCertificate?:text renewed?:boolean`,
+    accessKeyId?:text awsAccount?:text fingerprint?:text san?:text authority?:text issued?:boolean
+    notAfter?:time issuer?:text subject?:text jwksUrl?:text audience?:text[] claims?:object jwks?:object
+    once?:boolean longest?:count key?:text secretAccessKey?:text certificate?:text privateKey?:text
+    caCertificate?:text renewed?:boolean`,
   testProof: 'proofs:TestProofProofs[]',
   updateProof: `
     id:text kind:word name:text active:boolean createdAt:time createdBy:caller|null lastUsedAt:count|null
-    accessKeyId?:text fingerprint?:text san?:text authority?:text issued?:boolean notAfter?:time issuer?:text
-    subject?:text jwksUrl?:text audience?:text[] claims?:object jwks?:object once?:boolean longest?:count`,
+    accessKeyId?:text awsAccount?:text fingerprint?:text san?:text authority?:text issued?:boolean
+    notAfter?:time issuer?:text subject?:text jwksUrl?:text audience?:text[] claims?:object jwks?:object
+    once?:boolean longest?:count`,
   removeProof: '',
   searchKeyringApiKeys: 'data:SafeApiKey[] pagination:PageInfo',
   searchActivity: 'data:Activity[] pagination:PageInfo',

@@ -16,6 +16,7 @@ import type { KeyVersion } from '../store/tables/managed-key-versions.ts';
 import type { ManagedKey } from '../store/tables/managed-keys.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
 import { authorize, isAllowed } from './authorization.ts';
+import { accountOf, awsIdOf } from './aws-names.ts';
 import { type Context, needQuota } from './context.ts';
 import { dayLength, needUnused } from './key-dependents.ts';
 import { nextVersion, publicKeyOfVersion } from './key-versions.ts';
@@ -155,12 +156,13 @@ export function getManagedKey(ctx: Context, { key }: NamedKey): Answer<'getManag
 }
 
 /** The key's answer with its versions. */
-export function shown({ tx, world }: Pick<Context, 'tx' | 'world'>, key: ManagedKey): KeyAnswer {
+export function shown({ tx, tenant, world }: Pick<Context, 'tx' | 'tenant' | 'world'>, key: ManagedKey): KeyAnswer {
   const oldest = Math.max(1, key.latestVersion - mostVersionsShown + 1);
   const versions = tx.keyVersions
     .between(key.id, key.latestVersion, oldest)
     .map((version) => shownVersion(key.type, version));
-  return { ...keyAnswer(tx, key, world.now()), versions };
+  const aws = { account: accountOf(tenant.id), keyId: awsIdOf(key) };
+  return { ...keyAnswer(tx, key, world.now()), versions, aws };
 }
 
 export function shownVersion(

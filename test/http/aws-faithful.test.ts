@@ -145,3 +145,16 @@ test('the host counts as it was sent, with capitals and a dot at its end', async
   }
   assert.ok(await ok(a.call('GET', '/managed-keys')));
 });
+
+test('a key and an access key say by what clients of AWS know them, and that leads back to the key', async () => {
+  const { a, key, apiKey } = await around();
+  const made = await make(a, { name: 'shop' });
+  const { KeyMetadata: theirs } = await done(a, key, 'DescribeKey', { KeyId: 'alias/shop' });
+  const shown = (await ok(a.call('GET', '/managed-keys/shop'))).key.aws;
+  assert.deepEqual(shown, { account: theirs.AWSAccountId, keyId: theirs.KeyId });
+  const { key: found } = await ok(a.call('GET', `/managed-keys/${theirs.KeyId}`));
+  assert.deepEqual([found.id, found.name], [made.id, 'shop']);
+  const { proofs } = await ok(a.call('GET', `/auth/apikeys/${apiKey.keyid}/proofs`));
+  const [proof] = proofs.filter(({ kind }: { readonly kind: string }) => kind === 'aws');
+  assert.equal(proof.awsAccount, theirs.AWSAccountId);
+});

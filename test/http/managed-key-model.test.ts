@@ -198,7 +198,7 @@ test('a key that is suspended, deactivated or compromised takes in no version ei
 test('a key is found by name, id and alias, its flags by the name alone', async () => {
   const a = await testAppliance();
   const key = await make(a, { name: 'payments', aliases: ['App/DB'] });
-  assert.deepEqual(key.aliases, ['app/db']);
+  assert.deepEqual(key.aliases, ['App/DB']);
   const holder = await a.keyWith('key.payments.encrypt');
   const ofAlias = await a.keyWith('key.app/db.encrypt', 'key.nothing.encrypt');
   const items = [{ plaintext: 'aGk=' }];

@@ -341,6 +341,8 @@ export function keyPairs(key: ManagedKey): readonly Pair[] {
     ['may be deleted', key.deletionAllowed ? 'yes' : 'no'],
     ['opens messages of', key.allowPlaintextFormat === 'vault' ? 'Vault and OpenBao, too' : undefined],
     ['tags', tagged.length > 0 ? tagged.join(' ') : undefined],
+    ['AWS account', key.aws?.account],
+    ['AWS key id', key.aws?.keyId],
     ['public key', newest?.publicKey && shortPem(newest.publicKey)],
     ['active from', key.activateAt === null ? undefined : timestamp(key.activateAt)],
     ['active until', key.deactivateAt === null ? undefined : timestamp(key.deactivateAt)],

@@ -335,6 +335,7 @@ function proofPairs(each: Proof): readonly Pair[] {
     ['kind', each.kind],
     ['name', each.name === '' ? undefined : each.name],
     ['on', onText(each)],
+    ['AWS account', each.awsAccount],
     ['issuer', each.issuer],
     ['audience', each.audience?.join(' ')],
     ['subject', each.subject],

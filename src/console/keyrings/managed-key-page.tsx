@@ -81,6 +81,7 @@ function factsOf(ring: ManagedKey): readonly Fact[] {
     ring.allowPlaintextFormat !== undefined && ['Also opens', 'messages that Vault made with the same key'],
     activateAt !== null && ['Becomes active', <Time at={activateAt} />],
     deactivateAt !== null && ['Is deactivated', <Time at={deactivateAt} />],
+    ring.aws !== undefined && ['For AWS', <code>{`${ring.aws.account}:key/${ring.aws.keyId}`}</code>],
     names.length > 0 && ['Tags', names.map(([tag, text]) => `${tag}: ${String(text)}`).join(', ')],
   ];
 }

@@ -3,10 +3,11 @@ import type { Answer } from '../../api/endpoints.ts';
 import type { ResourceRef } from '../../model/activity-details.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { timestamp } from '../../model/timestamp.ts';
-import type { Tables, Transaction } from '../../store/port.ts';
+import type { Tables } from '../../store/port.ts';
 import type { ApiKey } from '../../store/tables/api-keys.ts';
 import type { KnownProof, Proof } from '../../store/tables/proofs.ts';
 import { findApiKey } from '../accounts.ts';
+import { accountOf } from '../aws-names.ts';
 import type { Caller, Context } from '../context.ts';
 import { authorityOfProof, certificateTrust, fingerprintOfProof } from './client-certificates.ts';
 import { type Trust, trustOf } from './trust.ts';
@@ -17,12 +18,12 @@ export const secretProof = 'secret';
 export type ShownProof = Answer<'listProofs'>['proofs'][number];
 
 /** The secret first, then the others, oldest first. */
-export function listProofs({ tx }: Context, { keyid }: { readonly keyid: string }): Answer<'listProofs'> {
-  return { proofs: proofsOf(tx, findApiKey(tx, keyid)) };
+export function listProofs(ctx: Context, { keyid }: { readonly keyid: string }): Answer<'listProofs'> {
+  return { proofs: proofsOf(ctx, findApiKey(ctx.tx, keyid)) };
 }
 
-export function proofsOf(tx: Transaction, key: ApiKey): ShownProof[] {
-  const others = tx.proofs.ofKey(key.id).map(proofAnswer);
+export function proofsOf(ctx: Pick<Context, 'tx' | 'tenant'>, key: ApiKey): ShownProof[] {
+  const others = ctx.tx.proofs.ofKey(key.id).map((proof) => proofAnswer(ctx, proof));
   return key.hasSecret ? [secretAnswer(key), ...others] : others;
 }
 
@@ -38,7 +39,7 @@ export function secretAnswer(key: ApiKey): ShownProof {
   };
 }
 
-export function proofAnswer(proof: Proof): ShownProof {
+export function proofAnswer({ tenant }: Pick<Context, 'tenant'>, proof: Proof): ShownProof {
   return {
     id: proof.id,
     kind: proof.kind,
@@ -47,7 +48,8 @@ export function proofAnswer(proof: Proof): ShownProof {
     createdAt: timestamp(proof.createdAt),
     createdBy: proof.createdBy,
     lastUsedAt: proof.usedAt ?? null,
-    ...(proof.kind === 'aws' && proof.subject !== undefined && { accessKeyId: proof.subject }),
+    ...(proof.kind === 'aws' &&
+      proof.subject !== undefined && { accessKeyId: proof.subject, awsAccount: accountOf(tenant.id) }),
     ...(proof.kind === 'certificate' && certificateAnswer(proof)),
     ...(proof.kind === 'jwt' && trustAnswer(trustOf(proof))),
   };

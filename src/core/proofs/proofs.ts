@@ -45,7 +45,7 @@ export function addProof(ctx: Context, { keyid, proof, verifier }: AddProof): Ne
   const key = findApiKey(tx, keyid);
   mayTouch(caller, key);
   mayGrant(caller, flagsOfText(key.flagsText));
-  const all = proofsOf(tx, key);
+  const all = proofsOf(ctx, key);
   const needRoom = (): void => {
     if (all.length >= mostProofs) throw new KmsError('quota', `an API key has at most ${mostProofs} proofs`);
   };
@@ -137,12 +137,12 @@ function addCertificate(ctx: Context, key: ApiKey, given: ProofInput, needRoom: 
     ctx.tx.proofs.setSettings(renews.id, settings);
     const proof = findProof(ctx.tx, key, renews.id);
     noteProof(ctx, key, proof, 'renew');
-    return { ...proofAnswer(proof), renewed: true };
+    return { ...proofAnswer(ctx, proof), renewed: true };
   }
   needRoom();
   const proof = insert(ctx, key, { kind: 'certificate', name: given.name ?? '', subject, settings });
   noteProof(ctx, key, proof, 'add', made);
-  return { ...proofAnswer(proof), ...told };
+  return { ...proofAnswer(ctx, proof), ...told };
 }
 
 interface Draft {
@@ -170,7 +170,7 @@ function insert({ tx, world, caller }: Context, key: ApiKey, { sealed, ...draft 
 
 function shownAsNew(ctx: Context, key: ApiKey, proof: Proof): ShownProof {
   noteProof(ctx, key, proof, 'add');
-  return proofAnswer(proof);
+  return proofAnswer(ctx, proof);
 }
 
 interface ProofRef {
@@ -192,7 +192,7 @@ export function setProof(ctx: Context, { keyid, proof: id }: ProofRef, active: b
   if (!active) tx.workloadSessions.eraseOfProof(proof.id);
   needHolder();
   noteProof(ctx, key, proof, active ? 'enable' : 'disable');
-  return proofAnswer({ ...proof, active });
+  return proofAnswer(ctx, { ...proof, active });
 }
 
 /** Its sessions end. */
