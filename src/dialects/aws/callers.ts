@@ -132,7 +132,11 @@ export class AwsCallers {
     { people }: OpenState,
     request: ApiRequest,
     refusal: RefusedCaller,
-    { found, tried, requestId }: { found: Found | undefined; tried: { readonly token: string; readonly role: undefined }; requestId: string },
+    {
+      found,
+      tried,
+      requestId,
+    }: { found: Found | undefined; tried: { readonly token: string; readonly role: undefined }; requestId: string },
   ): Promise<RefusedCaller> {
     try {
       const { isRepeated } = await people.workloads.attempt(originOf(request, found), tried, async () => ({}));
