@@ -29,7 +29,7 @@ export function uuidFrom(bytes: Uint8Array): string {
 /** A UUID for a key that has it as its name: no key's id has these bytes. */
 export function newUuidName(random: (length: number) => Uint8Array): string {
   const bytes = random(16);
-  // As an id it would be of the year 6429 or later.
+  // An id with these bits would be of the year 6429 or later.
   bytes[0] = (bytes[0] ?? 0) | 0x80;
   return uuidFrom(bytes);
 }

@@ -9,7 +9,7 @@ export function isKeyId(text: string): boolean {
   return keyId.test(text);
 }
 
-/** Whether a text is the id of some key, here or to clients of AWS: nobody chooses such a name. */
+/** Whether a text has the form of a key's id, here or for clients of AWS: no client chooses such a name. */
 export function isIdOfKeys(text: string): boolean {
   return isKeyId(text) || isUuid(text);
 }

@@ -19,7 +19,7 @@ export function checkKeyName(name: string, dialect?: string): string {
   return lower;
 }
 
-/** A name in the form of an id would lead to another key whoever has that id. */
+/** A name in the form of an id would lead clients with that id to another key. */
 function isFree(lower: string): boolean {
   return !reservedKeyNames.has(lower) && !isIdOfKeys(lower);
 }

@@ -126,7 +126,7 @@ test('a right signature never waits, whoever fails from its address, with signat
   assert.deepEqual([...types], ['InvalidSignatureException', 'ThrottlingException']);
   assert.equal((await assume(a, issuer, account, 'nobody')).code, 'Throttling');
   await done(a, key, 'ListKeys');
-  // That was a success, which ends the count.
+  // The success ended the count.
   assert.equal((await call(a, wrong, 'ListKeys')).__type, 'InvalidSignatureException');
   const stranger = { id: 'KMSAAAAAAAAAAAAAAAAA', secret: key.secret };
   for (let n = 0; n < 60; n++) await call(a, stranger, 'ListKeys', { Limit: n + 1 });

@@ -12,7 +12,7 @@ function wrappingKeyOf(work: Work) {
   const key = keyOf(work);
   need(useRefusal(key, 'encrypt'));
   const { known, arn } = key;
-  // Whoever names the key to decrypt says this algorithm, too.
+  // Clients that name the key to decrypt say this algorithm, too.
   if (known && !algorithmsOf(known.type, 'ENCRYPT_DECRYPT').includes('SYMMETRIC_DEFAULT')) {
     throw failure('InvalidKeyUsageException', `${arn} is no key of the spec SYMMETRIC_DEFAULT, as data keys need.`);
   }

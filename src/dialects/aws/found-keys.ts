@@ -57,7 +57,7 @@ export function keyNamed(tables: KeyTables, text: string, { place, takesAlias, n
   if ('uuid' in ref) {
     const { uuid } = ref;
     const { managedKeys } = tables;
-    // An id before a name: whoever makes a key cannot take the ARN of another.
+    // An id before a name, so that a new key never takes the ARN of another.
     const key = keyOfUuid(tables, uuid) ?? managedKeys.byName(uuid) ?? managedKeys.deletedByName(uuid);
     return foundKey(tables, key, place, now) ?? { ref: uuid, arn: keyArn(place, uuid), known: undefined };
   }

@@ -31,7 +31,7 @@ function typeIn({ type }: JsonObject): KeyType | undefined {
 }
 
 /** KeySpec of a native key; undefined if AWS KMS has none for it. */
-export function specOf(key: JsonObject): string | undefined {
+function specOf(key: JsonObject): string | undefined {
   const type = typeIn(key);
   return type && keyTypeFacts[type].awsSpec;
 }

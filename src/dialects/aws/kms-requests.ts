@@ -170,7 +170,7 @@ export class KmsRequests {
     const use = call.id === 'decryptWithKey' ? 'decrypt' : operation.use;
     const now = this.#appliance.world.now();
     const found = await lookAt(store, (tables) => keyWithId(tables, [id], place, now));
-    // Of all but uses, most work in any state: where that is wrong, the refusal says so. A key that waits for its bytes
+    // All but uses works in most states: where it does not, the refusal says so. A key that waits for its bytes
     // is in its right state for them.
     const isOfState = /^the key is /.test(messageOf(outcome) ?? '') && found?.known?.state !== 'active';
     const isInState = use === undefined && !isOfState;
@@ -203,7 +203,7 @@ export class KmsRequests {
     const ref = key?.ref ?? '';
     const params = about === 'restoreManagedKey' ? { id: ref } : { key: ref, alias: ref };
     const outcome = await this.#run(asked, { id: about, params: isOfKey ? params : undefined, codec });
-    // Nothing here has such a name, which tells nobody anything.
+    // Such a name is no key's here, which is no secret.
     if (key?.refusal === refusal && outcome.status === 403) return { failure: refusal.failure };
     if (outcome.status === 404 && key && !key.refusal && !key.known) {
       return { failure: failed('NotFoundException', missing(key)) };

@@ -167,7 +167,7 @@ export function managedKeyTable(sql: Sql) {
         sql.get<{ key_id: string }>('SELECT key_id FROM managed_key_aliases WHERE alias = ?', alias),
       )?.key_id,
 
-    /** As they were given, in alphabetical order. */
+    /** The aliases as they were given, in alphabetical order. */
     aliases: (id: string): readonly string[] =>
       sql
         .all<AliasRow>('SELECT alias, display_name FROM managed_key_aliases WHERE key_id = ? ORDER BY alias', id)
