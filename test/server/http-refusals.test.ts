@@ -390,3 +390,26 @@ test('CONNECT whose body or whose client breaks off ends its connection alone', 
   await sleep(50);
   assert.deepEqual(statusesOf(await raw(request('/a', 'Connection: close\r\n'))), [200]);
 });
+
+test('the app gets the host in canonical form, and as it was sent where that is another', async () => {
+  const seen: [string | undefined, string | undefined][] = [];
+  const made = httpServer(
+    async ({ headers, sentHost }) => {
+      seen.push([String(headers.host), sentHost]);
+      return replyWith({});
+    },
+    { origin: () => ({}), dialect: ownDialect },
+  );
+  await listen(made, { port: 0, host: '127.0.0.1' });
+  after(() => made.close());
+  for (const host of ['kms.test', 'KMS.test', 'kms.ns.svc.cluster.local.']) {
+    const socket = connect(portOf(made) ?? 0, '127.0.0.1');
+    socket.write(`GET / HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`);
+    await new Promise((resolve) => socket.on('close', resolve).resume());
+  }
+  assert.deepEqual(seen, [
+    ['kms.test', undefined],
+    ['kms.test', 'KMS.test'],
+    ['kms.ns.svc.cluster.local', 'kms.ns.svc.cluster.local.'],
+  ]);
+});
