@@ -66,7 +66,7 @@ test('a command shows a client certificate, alone, from a profile, and for a tok
   assert.equal((await run(`keyring list ${d.to} ${own}`, token)).code, 0);
   assert.equal((await run(`keyring list ${d.to}`, token)).code, 1, 'without the certificate');
   const refused = await run(`apikey login nobody --certificate ${d.to} ${own}`);
-  assert.match(refused.stderr, /the client certificate was refused: no active API key of that name or id/);
+  assert.match(refused.stderr, /the client certificate was refused: no API key of that name or id/);
   const proof = (await d.json<{ proofs: [{ id: string }] }>('apikey proof list app --json')).proofs[0].id;
   assert.equal((await d.kms(`apikey proof disable app ${proof} --yes`)).code, 0);
   const off = await run(`keyring list ${d.to} ${own}`);

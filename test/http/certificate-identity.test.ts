@@ -289,7 +289,7 @@ test('a misfit is told in true words', async () => {
   for (const [role, check, message] of [
     [byHost, 'name', /: it does not have the name dns:app\.example$/],
     [byId, 'name', /: it does not have uri:spiffe:\/\/prod\.example\/payroll as its only URI$/],
-    ['nobody', 'role', /no active API key of that name or id/],
+    ['nobody', 'role', /no API key of that name or id/],
   ] as const) {
     const { body } = await logIn(a, program, role);
     assert.equal(body.check, check);
@@ -315,6 +315,30 @@ test('a refused login is recorded under each key that it names, and once under o
   const good = await authority.signs({ names: [uri(id)] });
   for (let n = 0; n < 3; n++) assert.equal((await logIn(a, good)).body.check, 'api-key');
   assert.equal((await records()).length, 2, 'a key that is off refuses like all else');
+});
+
+test('a key or proof that is off is refused for that by its name, too', async () => {
+  const { a, now, first } = await around();
+  const change = (fields: object) => a.call('PUT', '/auth/apikeyid', { apikeyid: first.keyid, op: 'merge', ...fields });
+  await change({ name: 'till' });
+  const program = await TestCertificate.alone(now);
+  const proof = await added(a, first, { certificate: program.pem });
+  const refusedAlike = async (what: string): Promise<void> => {
+    for (const role of [first.keyid, 'till', proof.id]) {
+      assert.equal((await logIn(a, program, role)).body.check, 'api-key', `${what}: ${role}`);
+    }
+    const stranger = await TestCertificate.alone(now);
+    assert.equal((await logIn(a, stranger, 'till')).body.check, 'authority', what);
+  };
+  await change({ active: false });
+  await refusedAlike('the key is disabled');
+  await change({ active: true, expiresAt: now });
+  await refusedAlike('the key has expired');
+  await change({ expiresAt: null });
+  await setActive(a, first, proof, false);
+  await refusedAlike('the proof is off');
+  await setActive(a, first, proof, true);
+  assert.equal((await logIn(a, program, 'till')).status, 200);
 });
 
 test('a field of another kind of proof is refused, not lost', async () => {

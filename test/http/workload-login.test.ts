@@ -467,6 +467,40 @@ test('a token of a disabled key is no success that forgives others', async () =>
   assert.ok(braked);
 });
 
+test('whatever is off refuses alike by id and by name, once the token is verified, and is recorded under the key', async () => {
+  const ends: Readonly<Record<string, (a: Appliance, key: AnyJson, proof: AnyJson) => Promise<unknown>>> = {
+    'the key is disabled': (a, { keyid }) =>
+      a.call('PUT', '/auth/apikeyid', { apikeyid: keyid, op: 'merge', active: false }),
+    'the key has expired': (a, { keyid }) =>
+      a.call('PUT', '/auth/apikeyid', { apikeyid: keyid, op: 'merge', expiresAt: a.world.now() }),
+    'the proof is off': (a, { keyid }, { id }) =>
+      a.call('PATCH', `/auth/apikeys/${keyid}/proofs/${id}`, { active: false }),
+  };
+  for (const [what, end] of Object.entries(ends)) {
+    const { a, issuer, key, proof } = await around();
+    await a.call('PUT', '/auth/apikeyid', { apikeyid: key.keyid, op: 'merge', name: 'ci' });
+    await end(a, key, proof);
+    const stranger = await TokenIssuer.make(() => a.world.now());
+    for (const role of [key.keyid, 'ci', proof.id]) {
+      assert.equal((await logIn(a, await issuer.token(), role)).body.check, 'api-key', `${what}: ${role}`);
+      const forged = await logIn(a, await stranger.token(), role);
+      assert.equal(forged.status, 400);
+      assert.notEqual(forged.body.check, 'api-key', `${what}: a stranger learns nothing about ${role}`);
+    }
+    const told = (await a.activity()).filter(({ keyid, props }) => keyid === key.keyid && props.refusedBy === 'api-key');
+    assert.deepEqual(
+      told.map(({ props }) => [props.proof, props.subject]),
+      Array.from({ length: 3 }, () => [proof.id, 'build']),
+      what,
+    );
+    // A key that can be used has the name.
+    const next = await a.keyWith();
+    await trustIssuer(a, next.keyid, issuer);
+    await a.call('PUT', '/auth/apikeyid', { apikeyid: next.keyid, op: 'merge', name: 'ci' });
+    assert.equal((await logIn(a, await issuer.token(), 'ci')).body.keyid, next.keyid, what);
+  }
+});
+
 test('failed passwords do not keep programs out', async () => {
   const { a, issuer, key } = await around();
   for (let n = 0; n < 60; n++) {

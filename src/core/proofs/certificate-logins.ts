@@ -80,7 +80,7 @@ function misfitOfRole(
     if (misfit.check === 'role') return { misfit, proof };
     if (!nearest || rankOf({ misfit }) > rankOf(nearest)) nearest = { misfit, proof };
   }
-  const reason = 'no active API key of that name or id has a certificate as a proof';
+  const reason = 'no API key of that name or id has a certificate as a proof';
   return nearest ?? { misfit: { check: 'role', reason }, ...(keyid !== undefined && { keyid }) };
 }
 

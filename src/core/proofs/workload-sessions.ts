@@ -77,6 +77,8 @@ interface Candidate {
 export interface LoginAim {
   readonly keyid: string | undefined;
   readonly candidates: readonly Candidate[];
+  /** Proofs of that key which are switched off: they tell why a token that fits one is refused. */
+  readonly off: readonly Candidate[];
 }
 
 /**
@@ -99,13 +101,18 @@ export function aimOf(
       const key = apiKeys.credentialById(apikeyId);
       return key !== undefined && letsIn(key, now);
     };
-    return { keyid: undefined, candidates: found.filter(isInUse).map(candidate) };
+    return { keyid: undefined, candidates: found.filter(isInUse).map(candidate), off: [] };
   }
-  const meant = proofsOfRole({ apiKeys, proofs }, role, 'jwt', now);
-  return { keyid: meant.keyid, candidates: meant.proofs.map(candidate) };
+  const { keyid, proofs: all } = proofsOfRole({ apiKeys, proofs }, role, 'jwt', now);
+  const isOn = ({ active }: KnownProof): boolean => active;
+  const off = all.filter((proof) => !isOn(proof)).map(candidate);
+  return { keyid, candidates: all.filter(isOn).map(candidate), off };
 }
 
-/** The API key of a role and its active proofs of a kind, or the one proof that it names. */
+/**
+ * The API key of a role and its proofs of a kind, or the one proof that it names. A name is that of the key that can be
+ * used; if none can, that of the last one, so that its login is refused for what is wrong with it.
+ */
 export function proofsOfRole(
   { apiKeys, proofs }: Pick<Tables, 'apiKeys' | 'proofs'>,
   role: string,
@@ -116,10 +123,10 @@ export function proofsOfRole(
   const byId = named?.apikeyId ?? apiKeys.credentialById(role)?.id;
   const [byName, ...others] = byId === undefined ? apiKeys.idsToLogInByName(role, kind, now, 2) : [];
   if (others.length > 0) throw invalidField('role', 'is the name of several API keys: give the id of one');
-  const keyid = byId ?? byName;
+  const keyid = byId ?? byName ?? apiKeys.lastIdByName(role, kind);
   if (keyid === undefined) return { keyid, proofs: [] };
   const all = named ? [named] : proofs.ofKey(keyid);
-  return { keyid, proofs: all.filter((proof) => proof.kind === kind && proof.active) };
+  return { keyid, proofs: all.filter((proof) => proof.kind === kind) };
 }
 
 function candidate(proof: KnownProof): Candidate {
@@ -148,7 +155,31 @@ export type TokenOutcome = { readonly proven: ProvenToken } | RefusedLogin;
  * `unavailable` if the keys of an issuer cannot be had and no other proof tells more.
  */
 export async function compareToken(verifier: TokenVerifier, token: string, aim: LoginAim): Promise<TokenOutcome> {
-  const { candidates, keyid } = aim;
+  const outcome = await compareWith(verifier, token, aim);
+  return outcome.proven ? outcome : ((await switchedOff(verifier, token, aim)) ?? outcome);
+}
+
+/** The refusal of a token that fits a proof which is switched off. It is verified like others before it is told so. */
+async function switchedOff(
+  verifier: TokenVerifier,
+  token: string,
+  { off }: LoginAim,
+): Promise<RefusedLogin | undefined> {
+  const checked = await Promise.allSettled(off.map(({ trust }) => checkToken(verifier, token, trust)));
+  for (const [n, each] of checked.entries()) {
+    const proof = off[n]?.proof;
+    if (!proof || each.status === 'rejected' || 'misfit' in each.value) continue;
+    const misfit: Misfit = { check: 'api-key', reason: 'its proof is switched off' };
+    return { misfit, proof, subject: subjectIn(each.value.claims) };
+  }
+  return undefined;
+}
+
+async function compareWith(
+  verifier: TokenVerifier,
+  token: string,
+  { candidates, keyid }: LoginAim,
+): Promise<TokenOutcome> {
   const checked = await Promise.allSettled(candidates.map(({ trust }) => checkToken(verifier, token, trust)));
   const fitting: ProvenToken[] = [];
   let nearest: RefusedLogin | undefined;

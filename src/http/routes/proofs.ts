@@ -66,7 +66,7 @@ export const proofRoutes: RoutesOf<(typeof proofEndpoints)[number]['id']> = {
       if (token === undefined) throw invalidField('token', 'is required, or `certificate: true`');
       const origin = { tenant: handle.tenant.id, address: input.address };
       const isGood = (key: CredentialRow): boolean => isUsable(key, fromOf(input), appliance.world.now());
-      let aim: LoginAim = { keyid: undefined, candidates: [] };
+      let aim: LoginAim = { keyid: undefined, candidates: [], off: [] };
       const { outcome, isRepeated } = await workloads.attempt(origin, { token, role }, async () => {
         const asked = { role, issuer: tokens.namedBy(token)?.issuer, now: appliance.world.now() };
         aim = await handle.store.transaction((tables) => aimOf(tables, asked));

@@ -201,6 +201,15 @@ export function apiKeyTable(sql: Sql) {
         )
         .map(({ id }) => id),
 
+    /** Id of the newest key of that name which has such a proof, whether or not either can be used. */
+    lastIdByName: (name: string, kind: ProofKind): string | undefined =>
+      sql.get<{ id: string }>(
+        `SELECT id FROM api_keys k WHERE name = ? AND name <> '' AND EXISTS
+          (SELECT 1 FROM api_key_proofs p WHERE p.apikey_id = k.id AND p.kind = ?) ORDER BY seq DESC LIMIT 1`,
+        name,
+        kind,
+      )?.id,
+
     /** Gives the key a secret in place of the one that it has, or takes it away. */
     setSecret(id: string, secretHash: string | undefined): void {
       sql.run('UPDATE api_keys SET secret_hash = ? WHERE id = ?', secretHash ?? noSecret(id), id);
