@@ -143,6 +143,9 @@ export interface HowLoggedIn {
   readonly subject?: string;
   /** The check that refused its token. */
   readonly refusedBy?: string;
+  /** The older proof that the certificate is, instead of one of the API key that the login means, and its API key. */
+  readonly olderProof?: string;
+  readonly olderProofOf?: string;
 }
 
 /** Context of an operation that needs no credential. */

@@ -180,14 +180,19 @@ interface ProvedBy {
   readonly subject?: string;
   /** The check that refused its token. */
   readonly refusedBy?: string;
+  /** The older proof that its certificate is, and the API key of that. */
+  readonly olderProof?: string;
+  readonly olderProofOf?: string;
 }
 
 /** How the caller was proved, in a record's `props`. In a reported record they are the reporter's own words. */
-export function provedIn({ proof, subject, refusedBy }: JsonObject): ProvedBy {
+export function provedIn({ proof, subject, refusedBy, olderProof, olderProofOf }: JsonObject): ProvedBy {
   return {
     ...(typeof proof === 'string' && { proof }),
     ...(typeof subject === 'string' && subject !== '' && { subject }),
     ...(typeof refusedBy === 'string' && { refusedBy }),
+    ...(typeof olderProof === 'string' && { olderProof }),
+    ...(typeof olderProofOf === 'string' && { olderProofOf }),
   };
 }
 

@@ -75,8 +75,54 @@ test('a certificate that fits proofs of several API keys is the oldest of them, 
   }
   const starred = await authority.signs({ names: [uri('spiffe://prod.example/orders')] });
   assert.equal(await keyOf(a, starred), second.keyid);
-  await added(a, first, { ca: authority.pem, san: 'spiffe://prod.example/orders' });
+  await added(a, second, { ca: authority.pem, san: 'spiffe://prod.example/orders' });
   assert.equal(await keyOf(a, starred), second.keyid, 'an exact name that is younger than one with a star');
+});
+
+test('a name that an older pattern of another key covers can never count, and is refused', async () => {
+  const { a, now, first, second } = await around();
+  const authority = await TestCertificate.authority(now);
+  const pattern = 'spiffe://prod.example/ns/*/sa/app';
+  const proof = await added(a, first, { ca: authority.pem, san: pattern });
+  const { body: mallory } = await a.call('POST', '/auth/apikey', {
+    accountId: a.accountId,
+    flags: { 'apikey.update': true },
+  });
+  const coveredNames = ['spiffe://prod.example/ns/z/sa/app', 'spiffe://prod.example/ns/shop-*/sa/app'];
+  const names = ['spiffe://prod.example/ns/z/sa/other', 'spiffe://prod.example/ns/z/*/app', 'spiffe://prod.example/*'];
+  for (const active of [true, false]) {
+    await setActive(a, first, proof, active);
+    for (const san of coveredNames) {
+      const told = await add(a, second, { ca: authority.pem, san });
+      assert.equal(told.status, 400, san);
+      const words = `certificates of that name are the proof ${proof.id} (uri:${pattern}) of the API key ${first.keyid}`;
+      assert.ok(told.body.message.startsWith(words), told.body.message);
+      const untold = await add(a, mallory, { ca: authority.pem, san }, { key: mallory.key });
+      assert.match(untold.body.message, /^certificates of that name are an older proof of another API key already/);
+      assert.ok(!untold.text.includes(first.keyid) && !untold.text.includes(proof.id));
+    }
+  }
+  for (const san of names) assert.equal((await add(a, second, { ca: authority.pem, san })).status, 200, san);
+  const other = await TestCertificate.authority(now);
+  const exact = 'spiffe://prod.example/ns/z/sa/app';
+  assert.equal((await add(a, second, { ca: other.pem, san: exact })).status, 200, 'another authority');
+  assert.equal((await add(a, first, { ca: authority.pem, san: exact })).status, 200, 'its own key may narrow it');
+});
+
+test('the record of a login names the older proof that the certificate is', async () => {
+  const { a, now, first, second } = await around();
+  const authority = await TestCertificate.authority(now);
+  const program = await authority.signs({ names: [dns('a.example'), dns('b.example')] });
+  const older = await added(a, first, { ca: authority.pem, san: 'dns:a.example' });
+  const meant = await added(a, second, { ca: authority.pem, san: 'dns:b.example' });
+  const { body } = await logIn(a, program, second.keyid);
+  assert.equal(body.check, 'role');
+  assert.ok(!JSON.stringify(body).includes(older.id), 'a program learns nothing about other keys');
+  const [record] = (await a.activity()).filter(
+    ({ keyid, action }) => action === 'session.create' && keyid === second.keyid,
+  );
+  const { proof, refusedBy, olderProof, olderProofOf } = record?.props ?? {};
+  assert.deepEqual([proof, refusedBy, olderProof, olderProofOf], [meant.id, 'role', older.id, first.keyid]);
 });
 
 test('a proof that is off, and one of a key that is off, refuse: no other key takes the program over', async () => {

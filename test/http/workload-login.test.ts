@@ -487,7 +487,9 @@ test('whatever is off refuses alike by id and by name, once the token is verifie
       assert.equal(forged.status, 400);
       assert.notEqual(forged.body.check, 'api-key', `${what}: a stranger learns nothing about ${role}`);
     }
-    const told = (await a.activity()).filter(({ keyid, props }) => keyid === key.keyid && props.refusedBy === 'api-key');
+    const told = (await a.activity()).filter(
+      ({ keyid, props }) => keyid === key.keyid && props.refusedBy === 'api-key',
+    );
     assert.deepEqual(
       told.map(({ props }) => [props.proof, props.subject]),
       Array.from({ length: 3 }, () => [proof.id, 'build']),

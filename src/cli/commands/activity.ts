@@ -87,11 +87,12 @@ function activityPairs(activity: Activity, callers: Callers): readonly Pair[] {
 
 /** How the caller was proved, and which check refused its token. */
 function proofPairs({ props, reporter }: Activity): readonly Pair[] {
-  const { proof, subject, refusedBy } = reporter === undefined ? provedIn(props) : {};
+  const { proof, subject, refusedBy, olderProof, olderProofOf } = reporter === undefined ? provedIn(props) : {};
   return [
     ['proved by', subject],
     ['proof', proof],
     ['refused by', refusedBy && `the check ${refusedBy}`],
+    ['it is', olderProof && `the older proof ${olderProof} of the API key ${olderProofOf}`],
   ];
 }
 

@@ -40,11 +40,12 @@ export function isProgramLogin({ action, keyid, props, reporter }: ActivityRecor
 /** By which proof the caller acted, and which check refused it: details that the sentence leaves out. */
 export function proofDetailsOf(record: ActivityRecord): string[] {
   if (record.reporter !== undefined) return [];
-  const { proof, subject, refusedBy } = provedIn(record.props);
+  const { proof, subject, refusedBy, olderProof, olderProofOf } = provedIn(record.props);
   const by = subject ?? (proof === undefined ? undefined : `the proof ${shortId(proof)}`);
   return [
     ...(by === undefined || isProgramLogin(record) ? [] : [`proved by ${by}`]),
     ...(refusedBy === undefined ? [] : [refusalOf(refusedBy)]),
+    ...(olderProof === undefined ? [] : [`it is the older proof ${olderProof} of the API key ${olderProofOf}`]),
   ];
 }
 

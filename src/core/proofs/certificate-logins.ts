@@ -19,6 +19,7 @@ import {
 } from './client-certificates.ts';
 import {
   leaseOf,
+  type MeantProofs,
   type OpenedSession,
   openWorkloadSession,
   proofsOfRole,
@@ -33,9 +34,16 @@ interface Misfit {
   readonly reason: string;
 }
 
-type CertificateOutcome =
-  | { readonly proven: ProvenCertificate }
-  | { readonly proven?: undefined; readonly misfit: Misfit; readonly proof?: KnownProof; readonly keyid?: string };
+type CertificateOutcome = { readonly proven: ProvenCertificate } | RefusedCertificate;
+
+interface RefusedCertificate {
+  readonly proven?: undefined;
+  readonly misfit: Misfit;
+  readonly proof?: KnownProof;
+  readonly keyid?: string;
+  /** The proof that it is instead. */
+  readonly older?: KnownProof;
+}
 
 interface ComparedLogin {
   readonly presented: PresentedCertificate | undefined;
@@ -60,7 +68,7 @@ export function compareCertificate(
     const { keyid, proofs } = proofsOfRole(tables, role, 'certificate', now);
     const isMeant =
       proven && (role === proven.proof.id || (keyid === proven.proof.apikeyId && !tables.proofs.byId(role)));
-    if (!isMeant) return misfitOfRole(keyid, proofs, presented);
+    if (!isMeant) return misfitOfRole({ keyid, proofs }, presented, proven?.proof);
   }
   if (!proven) return { misfit: { check: 'authority', reason: 'no API key has it as a proof' } };
   return inForce(tables, proven, isUsable, now);
@@ -68,16 +76,16 @@ export function compareCertificate(
 
 /** Why a certificate is not the proof that the login means. The proof that it came nearest to tells. */
 function misfitOfRole(
-  keyid: string | undefined,
-  proofs: readonly KnownProof[],
+  { keyid, proofs }: MeantProofs,
   presented: PresentedCertificate,
+  older: KnownProof | undefined,
 ): CertificateOutcome {
   let nearest: CertificateOutcome | undefined;
   for (const proof of proofs) {
     const fit = compare(proof, presented);
     const misfit: Misfit =
       'problem' in fit ? { check: fit.problem, reason: fit.reason } : { check: 'role', reason: 'it is an older proof' };
-    if (misfit.check === 'role') return { misfit, proof };
+    if (misfit.check === 'role') return { misfit, proof, ...(older && { older }) };
     if (!nearest || rankOf({ misfit }) > rankOf(nearest)) nearest = { misfit, proof };
   }
   const reason = 'no API key of that name or id has a certificate as a proof';
@@ -135,9 +143,13 @@ export function loginByCertificate(
 /** Recorded under the API key that was meant; one that was refused just before is counted alone. */
 function refusal(ctx: Pick<PublicContext, 'identify'>, outcome: CertificateOutcome, isRepeated: boolean): KmsError {
   if (outcome.proven) throw new KmsError('internal', 'a certificate that fits is not refused');
-  const { misfit, proof, keyid = proof?.apikeyId } = outcome;
+  const { misfit, proof, keyid = proof?.apikeyId, older } = outcome;
   const { check, reason } = misfit;
-  ctx.identify?.(isRepeated ? undefined : keyid, { refusedBy: check, ...(proof && { proof: proof.id }) });
+  ctx.identify?.(isRepeated ? undefined : keyid, {
+    refusedBy: check,
+    ...(proof && { proof: proof.id }),
+    ...(older && { olderProof: older.id, olderProofOf: older.apikeyId }),
+  });
   const message = `the client certificate was refused: ${reason}`;
   return new KmsError('invalid', message, { body: { message, check } });
 }

@@ -31,6 +31,7 @@ import {
   spiffeId,
   starredSubject,
 } from './client-certificates.ts';
+import { fitsGlob } from './trust.ts';
 
 type CertificateInput = Pick<Body<'addProof'>, 'certificate' | 'ca' | 'san' | 'issue' | 'days'>;
 type Told = Pick<Answer<'addProof'>, 'certificate' | 'privateKey' | 'caCertificate'>;
@@ -120,6 +121,14 @@ function taken({ caller }: Pick<Context, 'caller'>, { apikeyId }: KnownProof): K
   return new KmsError('conflict', `it is a proof of ${other} already: a program is one API key`);
 }
 
+/** The refusal of a name of which every certificate is an older proof of another API key: this one would never count. */
+function covered({ caller }: Pick<Context, 'caller'>, older: KnownProof): KmsError {
+  const whose = caller.flags.covers('apikey.read')
+    ? `the proof ${older.id} (${certificateTrust(older).san}) of the API key ${older.apikeyId}`
+    : 'an older proof of another API key';
+  return new KmsError('conflict', `certificates of that name are ${whose} already: a program is one API key`);
+}
+
 function byIssuer(ctx: Context, apikeyId: string, text: string, given: string): CertificateDraft {
   const { tx, world } = ctx;
   const [authority, ...others] = readPem('ca', text);
@@ -135,8 +144,24 @@ function byIssuer(ctx: Context, apikeyId: string, text: string, given: string): 
   const named = tx.proofs.byCertificateName(subject, mostOfName);
   const same = named.find((proof) => certificateTrust(proof).san === san && isOfAuthority(proof, authority));
   if (same) return renewal(ctx, apikeyId, same, { ca, notAfter });
+  const older = coveringProof(ctx, san, authority);
+  if (older && older.apikeyId !== apikeyId) throw covered(ctx, older);
   if (named.length >= mostOfName) throw new KmsError('quota', `at most ${mostOfName} proofs have one name`);
   return { subject, settings: { ca, san, notAfter, fingerprint } };
+}
+
+/**
+ * The oldest proof by this authority that all certificates of a name fit. A star in the name stands for less than one in
+ * the proof, which takes it for a character like others.
+ */
+function coveringProof({ tx }: Context, san: string, authority: Certificate): KnownProof | undefined {
+  const [, value = '', domain] = /^uri:(spiffe:\/\/([^/]+)\/.+)$/.exec(san) ?? [];
+  if (domain === undefined) return undefined;
+  const starred = tx.proofs.byCertificateName(starredSubject(domain), mostOfName);
+  return starred.find((proof) => {
+    const { san: pattern = '' } = certificateTrust(proof);
+    return fitsGlob(pattern.slice('uri:'.length), value) && isOfAuthority(proof, authority);
+  });
 }
 
 /** Whether the proof trusts this authority: the same key by the same name, whatever its dates. */

@@ -109,6 +109,12 @@ export function aimOf(
   return { keyid, candidates: all.filter(isOn).map(candidate), off };
 }
 
+/** The API key that a role means, and its proofs of a kind. */
+export interface MeantProofs {
+  readonly keyid: string | undefined;
+  readonly proofs: readonly KnownProof[];
+}
+
 /**
  * The API key of a role and its proofs of a kind, or the one proof that it names. A name is that of the key that can be
  * used; if none can, that of the last one, so that its login is refused for what is wrong with it.
@@ -118,7 +124,7 @@ export function proofsOfRole(
   role: string,
   kind: KnownProof['kind'],
   now: number,
-): { readonly keyid: string | undefined; readonly proofs: readonly KnownProof[] } {
+): MeantProofs {
   const named = proofs.byId(role);
   const byId = named?.apikeyId ?? apiKeys.credentialById(role)?.id;
   const [byName, ...others] = byId === undefined ? apiKeys.idsToLogInByName(role, kind, now, 2) : [];
