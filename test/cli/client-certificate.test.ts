@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
+import { stripVTControlCharacters } from 'node:util';
 import { serve } from '../../src/server/serve.ts';
 import { TestCertificate } from '../support/client-certificates.ts';
 import { certificate, privateKey } from '../support/localhost-certificate.ts';
@@ -137,9 +138,14 @@ test('a list of proofs tells what certificates are trusted, and what has ended',
   await add('--issue --out client');
   const rows = async () => (await d.kms('apikey proof list app --wide')).stdout.split('\n').slice(1, 4);
   const [first = '', second = '', third = ''] = await rows();
-  assert.match(first, / yes +uri:spiffe:\/\/prod\.example\/payroll by CN=Programs, O=Acme, until 2126-01-01 /);
-  assert.match(second, / yes +pinned, SHA-256 [0-9a-f]{16}…, ended 2026-02-01 /, 'its key has no end');
-  assert.match(third, / expired +issued here, SHA-256 [0-9a-f]{16}…, ended 2026-04-02 /);
+  assert.match(first, / yes +2126-01-01 +uri:spiffe:\/\/prod\.example\/payroll by CN=Programs, O=Acme /);
+  assert.match(second, / yes +2026-02-01 +pinned, SHA-256 [0-9a-f]{16}… /, 'its key has no end');
+  assert.match(third, / expired +2026-04-02 +issued here, SHA-256 [0-9a-f]{16}… /);
+  for (const columns of [60, 80, 100]) {
+    const narrow = await d.kms('apikey proof list app', { tty: { stdin: true, stdout: true, stderr: true, columns } });
+    const shown = stripVTControlCharacters(narrow.stdout);
+    for (const end of ['UNTIL', '2126-01-01', '2026-02-01', '2026-04-02']) assert.ok(shown.includes(end), shown);
+  }
 });
 
 test('private keys stay on this machine, and other forms are refused by what they are', async () => {

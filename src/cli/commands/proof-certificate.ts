@@ -67,11 +67,9 @@ export function hasEnded({ notAfter, issued, san }: Proof, now: number): boolean
 }
 
 /** The certificates that it trusts, in a line. */
-export function certificateText({ san, authority, fingerprint = '', notAfter, issued }: Proof, now: number): string {
+export function certificateText({ san, authority, fingerprint = '', issued }: Proof): string {
   const key = `SHA-256 ${fingerprint.slice(0, 16)}…`;
-  const who = san === undefined ? `${issued ? 'issued here' : 'pinned'}, ${key}` : `${san} by ${authority ?? key}`;
-  if (notAfter === undefined) return who;
-  return `${who}, ${isPast(notAfter, now) ? 'ended' : 'until'} ${notAfter.slice(0, 10)}`;
+  return san === undefined ? `${issued ? 'issued here' : 'pinned'}, ${key}` : `${san} by ${authority ?? key}`;
 }
 
 /** The last second counts. */

@@ -227,7 +227,7 @@ export async function list(cli: CliOf<typeof proof.list>): Promise<void> {
     const keyid = await keyIdOf(client, cli.get('<KEYID>'));
     const answer = await client.listProofs({ keyid });
     if (cli.json) await printJson(cli, answer);
-    else if (answer.proofs.length > 0) await printTable(cli, answer.proofs, columns);
+    else if (answer.proofs.length > 0) await printTable(cli, answer.proofs, columnsFor(answer.proofs));
     else
       await say(cli.io, `no proofs: nobody can act as this API key until \`kms apikey proof add ${keyid}\` adds one`);
   });
@@ -352,11 +352,20 @@ function proofPairs(each: Proof): readonly Pair[] {
   ];
 }
 
-const columns: readonly Column<Proof>[] = [
+const until: Column<Proof> = {
+  title: 'until',
+  value: ({ notAfter = '' }) => notAfter.slice(0, 10),
+  whole: true,
+  isRed: (each) => hasEnded(each, Date.now()),
+};
+
+/** Only certificates have an end. */
+const columnsFor = (proofs: readonly Proof[]): readonly Column<Proof>[] => [
   { title: 'proof', value: (each) => each.id, short: true },
   { title: 'kind', value: (each) => each.kind, whole: true },
   { title: 'name', value: (each) => each.name, spare: true },
   { title: 'on', value: onText, whole: true },
+  ...(proofs.some(({ notAfter }) => notAfter !== undefined) ? [until] : []),
   { title: 'of', value: trustedBy },
   { title: 'last used', value: (each) => (each.kind === 'secret' ? '' : timeText(each.lastUsedAt)), short: true },
 ];
@@ -369,7 +378,7 @@ function onText(each: Proof): string {
 /** The form in which a proof is recognized, in one line. */
 function trustedBy(each: Proof): string {
   const { accessKeyId, issuer, subject } = each;
-  if (each.kind === 'certificate') return certificateText(each, Date.now());
+  if (each.kind === 'certificate') return certificateText(each);
   return accessKeyId ?? [issuer, subject, claimsText(each)].filter(Boolean).join(' ');
 }
 
