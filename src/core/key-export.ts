@@ -76,7 +76,10 @@ export function* exportManagedKey(
       : { keyVersion: newest.version }),
   });
   const warning = exported
-    .map(({ state }) => useWarning('export', { key: stateOf(ctx, key), version: state }))
+    .map(({ state, version }) => {
+      const states = { key: stateOf(ctx, key), version: state, isSecret: type === 'secret' };
+      return useWarning('export', states, allVersions ? `version ${version}` : 'this version');
+    })
     .find((each) => each !== undefined);
   return { name, type, format, ...newest, ...(allVersions && { versions }), ...(warning !== undefined && { warning }) };
 }

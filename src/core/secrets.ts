@@ -117,12 +117,12 @@ export function readSecret(
   const value = valueIn(openVersion(ctx.tenant.keys, key.type, stored));
   countUse(ctx, key, stored.version, 'export');
   ctx.note({ ...noted, transfer: 'plaintext' });
-  const warning = useWarning('export', { key: state, version: stored.state });
+  const warning = useWarning('export', { key: state, version: stored.state, isSecret: true });
   return { secret, value, ...(warning !== undefined && { warning }) };
 }
 
 function needExport(states: Parameters<typeof useProblem>[1]): void {
-  const problem = useProblem('export', states);
+  const problem = useProblem('export', { ...states, isSecret: true });
   if (problem !== undefined) throw new KmsError('conflict', problem);
 }
 

@@ -55,6 +55,8 @@ interface StateRow {
   readonly words: string;
   /** Said with results of processing that should not be trusted blindly. */
   readonly warning?: string;
+  /** The same for the value of a secret. */
+  readonly secretWarning?: string;
 }
 
 const table: Readonly<Record<KeyState, StateRow>> = {
@@ -87,13 +89,15 @@ const table: Readonly<Record<KeyState, StateRow>> = {
     moves: { compromise: 'compromised', 'schedule-deletion': 'pending-deletion' },
     allows: ['processing', 'handing-out'],
     words: 'is deactivated',
-    warning: 'the key is deactivated: nothing new should come from it',
+    warning: 'nothing new should come from it',
+    secretWarning: 'nothing new should use it',
   },
   compromised: {
     moves: { 'schedule-deletion': 'pending-deletion' },
     allows: ['processing', 'handing-out'],
     words: 'is compromised',
-    warning: 'the key is compromised: others may have made what it opens or verifies',
+    warning: 'others may have made what it opens or verifies',
+    secretWarning: 'others may know it, so replace it',
   },
   'pending-deletion': {
     moves: { restore: 'former', destroy: 'destroyed' },
@@ -147,29 +151,40 @@ export function movesFrom(state: KeyState): readonly KeyMove[] {
 interface UsedStates {
   readonly key: KeyState;
   readonly version?: KeyState | undefined;
+  /** The key is a secret, and people know it as that. */
+  readonly isSecret?: boolean;
 }
 
 /**
  * Why neither key nor version of these states can be put to this use; undefined if both can. The version's state counts
  * beside the key's: an active version of a suspended key does nothing.
  */
-export function useProblem(use: KeyUse, { key, version = key }: UsedStates): string | undefined {
+export function useProblem(use: KeyUse, { key, version = key, isSecret = false }: UsedStates): string | undefined {
   const kind = useClasses[use];
-  if (!table[key].allows.includes(kind)) return refusal('the key', key, use);
-  return table[version].allows.includes(kind) ? undefined : refusal('this version of the key', version, use);
+  const noun = isSecret ? 'secret' : 'key';
+  const wanted = isSecret && use === 'export' ? 'be read' : use === 'mac' ? 'make MACs' : use;
+  if (!table[key].allows.includes(kind)) return refusal(`the ${noun}`, key, wanted);
+  return table[version].allows.includes(kind) ? undefined : refusal(`this version of the ${noun}`, version, wanted);
 }
 
-function refusal(subject: string, state: KeyState, use: KeyUse): string {
+function refusal(subject: string, state: KeyState, wanted: string): string {
   const { allows, words } = table[state];
   const rest = allows.includes('processing') ? ': it can still decrypt, verify and unwrap' : '';
-  return `${subject} ${words}, so it cannot ${use === 'mac' ? 'make MACs' : use}${rest}`;
+  return `${subject} ${words}, so it cannot ${wanted}${rest}`;
 }
 
 /** A warning to give with the result of a use that the states allow; undefined if there is nothing to say. */
-export function useWarning(use: KeyUse, { key, version = key }: UsedStates): string | undefined {
+export function useWarning(
+  use: KeyUse,
+  { key, version = key, isSecret = false }: UsedStates,
+  which = 'this version',
+): string | undefined {
   if (useClasses[use] === 'protecting') return undefined;
-  const worse = key === 'compromised' || version === 'compromised' ? 'compromised' : undefined;
-  return table[worse ?? (table[key].warning === undefined ? version : key)].warning;
+  const isOfVersion = key !== 'compromised' && (version === 'compromised' || table[key].warning === undefined);
+  const { words, warning, secretWarning } = table[isOfVersion ? version : key];
+  if (warning === undefined) return undefined;
+  const noun = isSecret ? 'the secret' : 'the key';
+  return `${isOfVersion ? `${which} of ${noun}` : noun} ${words}: ${isSecret ? secretWarning : warning}`;
 }
 
 /** Dates that move a key by themselves, in epoch milliseconds. */

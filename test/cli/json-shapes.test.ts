@@ -13,6 +13,7 @@ import type { z } from 'zod';
 import { localEndpoints } from '../../src/api/local-endpoints.ts';
 import { Standby } from '../../src/backup/standby.ts';
 import type { GrammarCommand } from '../../src/cli/command.ts';
+import { TestCertificate } from '../support/client-certificates.ts';
 import { grammar, leavesOf } from './grammar-tree.ts';
 import { desk } from './kms.ts';
 import { serving } from './serving.ts';
@@ -202,6 +203,8 @@ test('each command prints what the page tells', { timeout: 120_000 }, async () =
   await run('secret put db/one', { stdin: '{"key": "c0ffee"}' });
   await run('secret put db/one --cas 1', { stdin: '{"key": "decaf"}' });
   await run('secret get db/one --version 1');
+  await run('key deactivate db.one --version 1 --yes');
+  await run('secret get db/one --version 1');
   await run('secret list');
   await run('secret show db/one');
   await run('secret config db/one --max-versions 10');
@@ -265,6 +268,13 @@ test('each command prints what the page tells', { timeout: 120_000 }, async () =
   const trust = '--issuer https://ci.example.org --audience kms --subject build --jwks-file ci.pem';
   const { id: proof } = await run(`apikey proof add ${keyid} jwt ${trust}`);
   await run(`apikey proof add ${keyid} aws`);
+  await run(`apikey proof add ${keyid} certificate --issue --out issued`);
+  const authority = await TestCertificate.authority(Date.now());
+  const renewed = { keys: authority.keys, notAfter: Date.now() + 90 * 86_400_000 };
+  for (const { pem } of [authority, await TestCertificate.authority(Date.now(), 'CN=ca', renewed)]) {
+    await writeFile(d.path('ca.crt'), pem);
+    await run(`apikey proof add ${keyid} certificate --ca ca.crt --san dns:app.example`);
+  }
   await run(`apikey proof list ${keyid}`);
   const now = Math.floor(Date.now() / 1000);
   const token = await new SignJWT({ iss: 'https://ci.example.org', aud: 'kms', sub: 'build', exp: now + 60, iat: now })

@@ -132,6 +132,10 @@ test('export: wrapped to a key of RSA, never on a terminal, and only where the k
   await run(d, 'key deactivate unseal --yes');
   const old = await d.kms('key export unseal --plaintext -o old');
   assert.match(old.stderr, /^kms: warning: the key is deactivated: /);
+  await run(d, 'key create pair --type aes256-gcm --exportable');
+  await run(d, 'key deactivate pair --version 1 --yes');
+  const ofVersion = await d.json<{ warning?: string }>('key export pair --plaintext -o pair.bin --json');
+  assert.match(ofVersion.warning ?? '', /^this version of the key is deactivated: /);
   await run(d, 'key config unseal --exportable false');
   const kept = await d.kms('key export unseal --plaintext -o other');
   assert.equal(kept.code, 1);

@@ -167,7 +167,7 @@ test('one version is disabled, enabled, or compromised for good', async () => {
   assert.deepEqual(pick(marked), [0, 'version 2 of the managed key unseal is marked as compromised\n', '']);
   const opened = await d.kms('key decrypt unseal', { stdin: first.stdout });
   assert.deepEqual([opened.code, opened.stdout], [0, 'x']);
-  assert.match(opened.stderr, /^kms: warning: the key is compromised: /);
+  assert.match(opened.stderr, /^kms: warning: this version of the key is compromised: /);
   assert.equal((await d.kms('key enable unseal --version 2')).code, 1);
 });
 

@@ -42,6 +42,20 @@ test('a value is written from a file or stdin, and read as it was', async () => 
   assert.match((await put('{}')).stderr, /must name the version that it follows; give --cas N/);
 });
 
+test('a warning about one version says so, on stderr and in JSON, also beside a file', async () => {
+  await using d = await withSecret();
+  for (let n = 0; n < 2; n++) await d.kms('secret put db/one value.json');
+  const marked = await d.kms('key compromised db.one --version 1 --yes');
+  assert.equal(marked.code, 0, marked.stderr);
+  const warning = 'this version of the secret is compromised: others may know it, so replace it';
+  const read = await d.kms('secret get db/one --version 1 -o one.json');
+  assert.match(read.stderr, new RegExp(`^kms: warning: ${warning}$`, 'm'));
+  const old = await d.json<{ warning?: string }>('secret get db/one --version 1 -o two.json --json');
+  assert.equal(old.warning, warning);
+  const newest = await d.json<{ warning?: string }>('secret get db/one -o three.json --json');
+  assert.equal(newest.warning, undefined);
+});
+
 test('what is no JSON object, too long or readable by others is refused, and never quoted', async () => {
   await using d = await withSecret();
   for (const stdin of ['hunter2', '["hunter2"]', '{"password": "hunter2"', '', '{"n": 12345678901234567890}']) {

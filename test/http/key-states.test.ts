@@ -219,7 +219,7 @@ test('what an inactive key still decrypts or verifies is told with a warning', a
   const asked = vault(`decrypt/${name}`, { ciphertext });
   assert.match((await ask(a, asked)).text, /"warnings":null/);
   await put(a, { key: 'active', version: 'compromised' });
-  assert.match((await ask(a, asked)).text, /"warnings":\["the key is compromised:/);
+  assert.match((await ask(a, asked)).text, /"warnings":\["this version of the key is compromised:/);
 });
 
 test('records of what came through a dialect say so', async () => {

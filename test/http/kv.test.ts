@@ -264,7 +264,7 @@ test('a suspended secret does nothing, nor does a suspended version', async () =
   await put(a, 'x', { n: 1 });
   await put(a, 'x', { n: 2 });
   await a.call('POST', '/managed-keys/x/state', { state: 'suspended', version: 2 });
-  const version = 'this version of the key is suspended, so it cannot export';
+  const version = 'this version of the secret is suspended, so it cannot be read';
   isRefused(await v1(a, 'GET', 'secret/data/x'), 400, version);
   assert.equal((await v1(a, 'GET', 'secret/data/x?version=1')).body.data.data.n, 1);
   // A version returns to the state in which it was deleted.
@@ -272,7 +272,7 @@ test('a suspended secret does nothing, nor does a suspended version', async () =
   await v1(a, 'PUT', 'secret/undelete/x', { versions: [2] });
   isRefused(await v1(a, 'GET', 'secret/data/x'), 400, version);
   await a.call('POST', '/managed-keys/x/state', { state: 'suspended', used: true });
-  isRefused(await v1(a, 'GET', 'secret/data/x?version=1'), 400, 'the key is suspended, so it cannot export');
+  isRefused(await v1(a, 'GET', 'secret/data/x?version=1'), 400, 'the secret is suspended, so it cannot be read');
   isRefused(await put(a, 'x', {}), 400, 'the key is suspended, so it gets no new version');
   await a.call('POST', '/managed-keys/x/state', { state: 'deactivated' });
   assert.equal((await v1(a, 'GET', 'secret/data/x?version=1')).status, 200);

@@ -101,12 +101,22 @@ test('a key that should not be trusted blindly is handed out with a warning', as
     (await ok(a.call('POST', `/managed-keys/${name}/export`, { plaintext: true, allVersions: true }))).warning,
   ];
   assert.deepEqual(await handOut(), [undefined, undefined, undefined]);
-  for (const [state, warning] of [
-    ['deactivated', 'the key is deactivated: nothing new should come from it'],
-    ['compromised', 'the key is compromised: others may have made what it opens or verifies'],
+  for (const [state, warning, ofSecret] of [
+    ['deactivated', 'is deactivated: nothing new should come from it', 'is deactivated: nothing new should use it'],
+    [
+      'compromised',
+      'is compromised: others may have made what it opens or verifies',
+      'is compromised: others may know it, so replace it',
+    ],
   ] as const) {
-    for (const key of [secret.id, name]) await ok(a.call('POST', `/managed-keys/${key}/state`, { state }));
-    assert.deepEqual(await handOut(), [warning, warning, warning]);
+    const change = async (more: object) => {
+      for (const key of [secret.id, name]) await ok(a.call('POST', `/managed-keys/${key}/state`, { state, ...more }));
+    };
+    await change({ version: 1 });
+    const [whose, secrets] = [`version of the key ${warning}`, `this version of the secret ${ofSecret}`];
+    assert.deepEqual(await handOut(), [secrets, `this ${whose}`, `version 1 of the key ${warning}`]);
+    await change({});
+    assert.deepEqual(await handOut(), [`the secret ${ofSecret}`, `the key ${warning}`, `the key ${warning}`]);
   }
 });
 

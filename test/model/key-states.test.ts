@@ -99,7 +99,12 @@ test('results of deactivated and compromised keys come with a warning', () => {
           : (['compromised', 'deactivated'] as const).find((state) => states.includes(state));
         const warning = useWarning(use, { key, version });
         if (expected === undefined) assert.equal(warning, undefined, `${key} ${version} ${use}`);
-        else assert.match(warning ?? '', new RegExp(`^the key is ${expected}: `));
+        else {
+          const whose = key === expected ? 'the key' : 'this version of the key';
+          assert.match(warning ?? '', new RegExp(`^${whose} is ${expected}: `));
+          const ofSecret = useWarning(use, { key, version, isSecret: true });
+          assert.match(ofSecret ?? '', new RegExp(`^${whose.replace('key', 'secret')} is ${expected}: `));
+        }
       }
     }
   }

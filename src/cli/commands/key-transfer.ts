@@ -113,8 +113,8 @@ export async function exportKey(cli: ExportCli): Promise<void> {
     throw error;
   }
   if (writesToStdout(cli)) return;
-  const { version, format, wrapping } = exported;
-  if (cli.json) return printJson(cli, given({ version, format, wrapping }));
+  const { version, format, wrapping, warning } = exported;
+  if (cli.json) return printJson(cli, given({ version, format, wrapping, warning }));
   const path = pathFrom(cli.io, cli.get('--output') ?? '');
   const how = 'plaintext' in to ? 'in clear: keep it safe' : 'wrapped with RSA-OAEP-SHA256 and AES-KWP';
   await say(cli.io, visible(`${path} has version ${version} of ${name}, ${how}`));
@@ -150,13 +150,16 @@ interface Exported {
   readonly format: 'raw' | 'der' | 'pem';
   readonly bytes: Uint8Array;
   readonly wrapping?: 'oaep' | 'oaep-kwp' | undefined;
+  readonly warning?: string | undefined;
 }
 
 async function request(cli: ExportCli, client: Client, input: InputOf<'exportManagedKey'>): Promise<Exported> {
   const { version, format, wrapped, wrapping, plaintext = '', warning } = await client.exportManagedKey(input);
   await sayWarning(cli, warning);
-  if (wrapped !== undefined) return { version, format, wrapping, bytes: Uint8Array.fromBase64(wrapped) };
+  if (wrapped !== undefined) {
+    return { version, format, wrapping, warning, bytes: Uint8Array.fromBase64(wrapped) };
+  }
   const key = Uint8Array.fromBase64(plaintext);
-  if (format === 'raw') return { version, format, bytes: key };
-  return { version, format: 'pem', bytes: new TextEncoder().encode(exportedPem(key)) };
+  if (format === 'raw') return { version, format, warning, bytes: key };
+  return { version, format: 'pem', warning, bytes: new TextEncoder().encode(exportedPem(key)) };
 }

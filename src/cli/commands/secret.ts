@@ -102,7 +102,7 @@ export async function get(cli: CliOf<typeof secret.get>): Promise<void> {
     await output.discard();
     throw error;
   }
-  if (cli.json) return printJson(cli, { secret: answer.secret });
+  if (cli.json) return printJson(cli, given({ secret: answer.secret, warning: answer.warning }));
   const file = pathFrom(cli.io, cli.get('--output') ?? '');
   await say(cli.io, visible(`${file} has version ${answer.secret.version} of ${path}, in clear: keep it safe`));
 }

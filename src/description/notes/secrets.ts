@@ -7,7 +7,7 @@ const noSecret = { message: 'there is no such secret' };
 const params = {
   path: { description: 'path of the secret; a `/` in it is sent as `%2F`', example: 'mariadb/1' },
 } as const;
-const suspended = { message: 'the key is suspended, so it cannot export' };
+const suspended = { message: 'the secret is suspended, so it cannot be read' };
 const notAllowed = { message: 'deletion is not allowed for this key' };
 
 export const secretNotes: Readonly<Record<(typeof secretEndpoints)[number]['id'], Note>> = {
