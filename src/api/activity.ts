@@ -106,7 +106,7 @@ const searchActivityBody = z.object({
   }),
   about: requiredText.exactOptional().meta({
     description:
-      "by the API key or User with this id, by the Account's API keys, about the KeyRing of this name, or as `object` finds it; not together with `keyid`, `accountId`, `accountUid`, `ring` and `object`",
+      "by the API key or User with this id or name, by the Account's API keys, about the KeyRing or managed key with this id or name, or as `object` finds it; deleted API keys, Users and Accounts by their id; not together with `keyid`, `accountId`, `accountUid`, `ring` and `object`",
     examples: [sample.apikeyId],
   }),
   aboutType: z

@@ -3,10 +3,11 @@ import type { Activity } from '../api/activity.ts';
 import type { Body } from '../api/endpoints.ts';
 import { invalidField } from '../errors.ts';
 import { ownActions, readActions } from '../model/actions.ts';
-import type { RingType } from '../model/activity-details.ts';
+import { detailsIn, type RingType, ringTypes } from '../model/activity-details.ts';
 import { canonicalBlock } from '../model/addresses.ts';
 import { flagsCovering } from '../model/flags.ts';
 import type { ActivityFilter, ActivityRecord, Store } from '../store/port.ts';
+import type { ManagedKey } from '../store/tables/managed-keys.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import { toActivity } from './activity.ts';
 import { looksAt } from './pages.ts';
@@ -54,12 +55,78 @@ async function filtersAbout(store: Store, { about = '', aboutType, ...others }: 
   const beside = insteadOfAbout.find((name) => others[name] !== undefined);
   if (beside !== undefined) throw invalidField('about', `cannot be combined with ${beside}`);
   if (aboutType !== undefined) return ofType(store, aboutType, about, others);
-  const accountId = /^acct_/.test(about) ? about : undefined;
+  const ring = await ringOfId(store, about);
+  if (ring) {
+    const { start = ring.start, end = ring.end } = others;
+    const inItsTime = { ...others, start: Math.max(start, ring.start), end: Math.min(end, ring.end) };
+    const itsName = await ofType(store, ring.type, ring.name, inItsTime);
+    return [...itsName, await filterOf(store, { ...others, object: about })];
+  }
+  const { callers, accounts } = await meantBy(store, about);
+  const objects = [...new Set([about, ...callers, ...accounts])];
   return Promise.all([
-    filterOf(store, { ...others, ...(accountId === undefined ? { keyid: about } : { accountId }) }),
     filterOf(store, { ...others, ring: about }),
-    filterOf(store, { ...others, object: about }),
+    ...accounts.map((accountId) => filterOf(store, { ...others, accountId })),
+    ...callers.map((keyid) => filterOf(store, { ...others, keyid })),
+    ...objects.map((object) => filterOf(store, { ...others, object })),
   ]);
+}
+
+/** A ring or managed key, whose uses are recorded under its name, and the time in which that name was its own. */
+interface NamedRing {
+  readonly type: RingType;
+  readonly name: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The ring or managed key of an id; one that is gone as the newest record about it tells. */
+async function ringOfId(store: Store, id: string): Promise<NamedRing | undefined> {
+  if (!/^(?:ring|mkey)_/.test(id)) return undefined;
+  const known = await store.transaction(({ managedKeys, rings }): NamedRing | undefined => {
+    const key = managedKeys.byId(id);
+    if (key) return named('managed-key', key);
+    const [ring, asym] = [rings.byId('ks', id), rings.byId('asym', id)];
+    if (ring) return named('keyring', ring);
+    return asym && named('asym-keyring', asym);
+  });
+  return known ?? recordedRing(store, id);
+}
+
+function named(
+  type: RingType,
+  { name, createdAt, deletedAt = Number.MAX_SAFE_INTEGER }: Pick<ManagedKey, 'name' | 'createdAt' | 'deletedAt'>,
+): NamedRing {
+  return { type, name, start: createdAt, end: deletedAt };
+}
+
+async function recordedRing(store: Store, id: string): Promise<NamedRing | undefined> {
+  const [record] = (await store.activity.search({ object: id }, { limit: 1 })).items;
+  if (!record) return undefined;
+  const { object, objects = [] } = detailsIn(record.props);
+  const it = [...(object ? [object] : []), ...objects].find((each) => each.id === id);
+  const type = ringTypes.find((each) => each === it?.type);
+  return type && it?.name !== undefined ? { type, name: it.name, start: 0, end: record.createdAt } : undefined;
+}
+
+/** API keys of one name that a search is about together. */
+const mostOfName = 5;
+
+/** Ids of the callers and accounts that an id or name stands for. Throws `invalid` if they are too many. */
+async function meantBy(store: Store, about: string) {
+  const found = await store.transaction(({ apiKeys, users, accounts }) => ({
+    keys: apiKeys.idsByName(about, mostOfName + 1),
+    user: users.byUsername(about)?.id,
+    account: accounts.byUid(about)?.id,
+  }));
+  if (found.keys.length > mostOfName) {
+    throw invalidField('about', `is the name of more than ${mostOfName} API keys: give the id of one`);
+  }
+  const isAccount = /^acct_/.test(about);
+  return {
+    callers: [...(isAccount ? [] : [about]), ...found.keys, ...(found.user === undefined ? [] : [found.user])],
+    accounts: [...(isAccount ? [about] : []), ...(found.account === undefined ? [] : [found.account])],
+  };
 }
 
 /** The same for what is of one type. Actions that other programs report are about keyrings. */

@@ -175,6 +175,43 @@ test('all about one thing is what it did, what was done with it and to it, page 
   assert.deepEqual(await paged('nobody', 10), []);
 });
 
+test('all about one thing is found by its id and by its name alike', async () => {
+  const a = await testAppliance();
+  await a.call('POST', '/ks/keyrings', { name: 'payroll' });
+  await a.call('DELETE', '/ks/keyrings/payroll');
+  a.advance(1000);
+  const ringId = (await a.call('POST', '/ks/keyrings', { name: 'Payroll' })).body.ring.id;
+  const keyId = (await a.call('POST', '/managed-keys', { name: 'payroll' })).body.key.id;
+  const till = await a.keyWith('keyring.list');
+  await a.call('PUT', '/auth/apikeyid', { apikeyid: till.keyid, op: 'merge', name: 'till' });
+  for (let times = 0; times < 4; times++) {
+    await a.call('GET', '/ks/keyrings/payroll');
+    await a.call('GET', '/managed-keys/payroll');
+    await a.call('GET', '/ks/keyrings', undefined, till);
+    await a.call('PUT', '/auth/apikeyid', { apikeyid: till.keyid, op: 'merge', props: { times } });
+  }
+  const actions = async (about: string) => (await search(a, { about })).map(({ action }) => action);
+  const four = (action: string) => Array.from({ length: 4 }, () => action);
+  assert.deepEqual(await actions(keyId), [...four('key.read'), 'key.create']);
+  assert.deepEqual(await actions(ringId), [...four('keyring.read'), 'keyring.create'], 'without its predecessor');
+  const byId = await search(a, { about: till.keyid });
+  assert.ok(byId.length >= 10);
+  assert.deepEqual(await search(a, { about: 'till' }), byId);
+  assert.deepEqual(await actions(`ring_${'0'.repeat(26)}`), []);
+  await a.call('DELETE', '/ks/keyrings/payroll');
+  assert.deepEqual(await actions(ringId), ['keyring.delete', ...four('keyring.read'), 'keyring.create']);
+  a.advance(1000);
+  await a.call('POST', '/ks/keyrings', { name: 'payroll' });
+  assert.deepEqual((await actions(ringId)).length, 6, 'without its successor');
+  for (let times = 0; times < 5; times++) {
+    const { keyid } = await a.keyWith();
+    await a.call('PUT', '/auth/apikeyid', { apikeyid: keyid, op: 'merge', name: 'till' });
+  }
+  const many = await a.call('POST', '/auth/search/activity', { about: 'till' });
+  assert.equal(many.status, 400);
+  assert.match(many.body.errors.about, /more than 5 API keys: give the id of one/);
+});
+
 test('rings and managed keys of one name are told apart, page by page', async () => {
   const a = await testAppliance();
   await a.call('POST', '/ks/keyrings', { name: 'Payroll' });

@@ -37,6 +37,8 @@ export async function search(cli: CliOf<typeof activity.search>): Promise<void> 
 
 /** The filters with the ids of callers, and a word on stderr about callers that do not exist. */
 async function filtersOf(cli: CliOf<typeof activity.search>, client: Client) {
+  const beside = (['--keyid', '--account', '--ring', '--object'] as const).find((option) => cli.isTyped(option));
+  if (cli.isTyped('--about') && beside !== undefined) throw cli.wrong(`--about and ${beside} exclude each other`);
   const { keyid, excluded, doubts } = await callersMeant(cli, client);
   await sayOfExcluded(cli, doubts);
   const exclude = given({ keyid: excluded, action: cli.get('--exclude-action') });

@@ -38,8 +38,8 @@ export const activity = {
       '--valid': boolean('BOOLEAN', 'granted (true) or denied (false)'),
       '--object': text('ID', 'about the user, key, account, keyring or the like with this id or name'),
       '--about': text(
-        'ID',
-        'by the caller or account with this id, about the ring or key of this name, or as --object',
+        'ID|NAME',
+        'by the caller or account, or about the ring or key, of this id or name; or as --object; deleted callers: ID',
       ),
       '--address': block('CIDR', 'from this address, or one of this block'),
       '--granted': optional(

@@ -201,6 +201,12 @@ export function apiKeyTable(sql: Sql) {
         )
         .map(({ id }) => id),
 
+    /** Ids of the keys of that name, oldest first, at most `most`. */
+    idsByName: (name: string, most: number): string[] =>
+      sql
+        .all<{ id: string }>(`SELECT id FROM api_keys WHERE name = ? AND name <> '' ORDER BY seq LIMIT ?`, name, most)
+        .map(({ id }) => id),
+
     /** Id of the newest key of that name which has such a proof, whether or not either can be used. */
     lastIdByName: (name: string, kind: ProofKind): string | undefined =>
       sql.get<{ id: string }>(
