@@ -2,7 +2,7 @@
 // the names that the table shows.
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { type Desk, pick, withKey } from './kms.ts';
+import { type Desk, desk, pick, withKey } from './kms.ts';
 import { servedDesk } from './served.ts';
 
 const person = '--first-name A --last-name B';
@@ -104,4 +104,21 @@ test('records of what is deleted are found by its name without a word, and progr
     'a closed list needs no request',
   );
   assert.equal((await searched(d, '--action system.names')).data.length, before);
+});
+
+test('everything about an API key is found by its name as by its id, and by nothing else beside', async () => {
+  await using d = await desk();
+  await d.json('init --json');
+  const { keyid } = await d.json<{ keyid: string }>('apikey create --account admin --name till --flag keyring.list --json');
+  await d.kms('apikey update till --flag keyring.create');
+  const ids = async (about: string) =>
+    (await d.json<{ data: { id: string }[] }>(`activity search --about ${about} --json`)).data.map(({ id }) => id);
+  const byId = await ids(keyid);
+  assert.ok(byId.length >= 2);
+  assert.deepEqual(await ids('till'), byId);
+  for (const other of ['--keyid till', '--account admin', '--ring till', '--object till']) {
+    const { code, stderr } = await d.kms(`activity search --about till ${other}`);
+    assert.equal(code, 2);
+    assert.match(stderr, new RegExp(`^kms: --about and ${other.split(' ')[0]} exclude each other`));
+  }
 });

@@ -52,6 +52,7 @@ function Subject({ api, session, kind, id }: SubjectProps) {
   const filters = withoutOwn(aboutFilters(kind, id), ownId, false);
   const list = useList((page, signal) => api.searchActivity({ ...filters, ...page }, { signal }), [kind, id]);
   const isRing = kind.endsWith('keyring');
+  const isOwnReadingMissing = ownId !== undefined && (kind === 'account' || (kind === 'user' && id === ownId));
   const name = isRing ? id : (names.get(id) ?? nameIn(list.items, id));
   return (
     <>
@@ -63,7 +64,7 @@ function Subject({ api, session, kind, id }: SubjectProps) {
           <>
             Everything in the log about{' '}
             <ThingLink thing={{ type: kind, id, ...(name !== undefined && { name }) }} names={names} />: what was done
-            to it{besides[kind]}.
+            to it{besides[kind]}.{isOwnReadingMissing && ' Your own looks at the log are left out.'}
           </>
         }
       />
