@@ -243,6 +243,27 @@ test('every certificate of a chain must be what its place asks for', async () =>
     'an unknown critical extension': root.signs({ names, extensions: [unknown] }),
   };
   for (const [what, made] of Object.entries(wrong)) assert.equal(await get(a, await made), 401, what);
+  const reasons = {
+    'another authority of that name': 'the signature by CN=root is wrong',
+    'signed by itself': 'the signature by CN=root is wrong',
+    'under a leaf': 'CN=leaf cannot be in it: it is no authority: basicConstraints say CA:FALSE, or nothing',
+    'under one that may not sign': 'CN=below cannot be in it: its key does not sign certificates',
+    'under one for servers': 'CN=below cannot be in it: it is not for clients',
+    'below a path length': 'CN=below cannot be in it: its chain is too long',
+    'too deep': 'it would have more than 5 certificates',
+    'constraints on names':
+      'CN=below cannot be in it: it has restrictions that are not understood, such as constraints on names',
+  } as const;
+  for (const [what, reason] of Object.entries(reasons)) {
+    const { shown } = await wrong[what as keyof typeof wrong];
+    const login = { certificate: true, role: key.keyid };
+    const { body } = await a.call('POST', '/auth/workload/login', login, { key: null, env: shown });
+    assert.deepEqual(
+      [body.check, body.message],
+      ['authority', `the client certificate was refused: no chain leads to the authority: ${reason}`],
+      what,
+    );
+  }
   const whole = await (await below({})).signs({ names });
   const { leaf } = whole.shown.certificate;
   assert.equal(await get(a, undefined, { env: { certificate: { leaf, chain: [] } } }), 401, 'without the one between');

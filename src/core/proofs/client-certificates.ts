@@ -5,6 +5,7 @@ import { equalBytes, fromBase64Url, toBase64Url, toHex } from '../../crypto/byte
 import {
   type Certificate,
   clientAuth,
+  hasKnownSignature,
   isSignedBy,
   isWeakKey,
   keyUsages,
@@ -48,6 +49,7 @@ const longestChain = 5;
 const mostPresented = 4;
 /** Names in a certificate, by each of which proofs are looked up. */
 const mostNames = 20;
+const longestShownName = 200;
 /** Proofs of one name. */
 const mostCandidates = 20;
 
@@ -261,30 +263,57 @@ function chainTo(leaf: Certificate, sent: readonly Uint8Array[], pem: string): C
       return [];
     }
   });
-  const path = pathFrom([leaf], authority, others);
-  if (!path) return { problem: 'no chain leads to the authority' };
+  const obstacles: string[] = [];
+  const path = pathFrom([leaf], authority, others, obstacles);
+  if (!path) return { problem: ['no chain leads to the authority', ...obstacles.slice(0, 1)].join(': ') };
   return {
     from: Math.max(...path.map(({ notBefore }) => notBefore)),
     to: Math.min(...path.map(({ notAfter }) => notAfter)),
   };
 }
 
-/** Continues a path, which begins with the leaf, to the authority; undefined if there is none. */
+/**
+ * Continues a path, which begins with the leaf, to the authority; undefined if there is none. What stands in the way is
+ * added to `obstacles`.
+ */
 function pathFrom(
   path: readonly Certificate[],
   authority: Certificate,
   others: readonly Certificate[],
+  obstacles: string[],
 ): readonly Certificate[] | undefined {
   const last = path.at(-1);
-  if (!last || path.length >= longestChain) return undefined;
-  const between = path.length - 1;
+  if (!last) return undefined;
   for (const issuer of [authority, ...others]) {
-    if (!equalBytes(issuer.subject, last.issuer) || issuerProblem(issuer, between) !== undefined) continue;
-    if (path.some(({ der }) => equalBytes(der, issuer.der)) || !isSignedBy(last, issuer)) continue;
-    const whole = issuer === authority ? [...path, issuer] : pathFrom([...path, issuer], authority, others);
+    if (!equalBytes(issuer.subject, last.issuer) || path.some(({ der }) => equalBytes(der, issuer.der))) continue;
+    const obstacle = obstacleTo(path, last, issuer);
+    if (obstacle !== undefined) {
+      obstacles.push(obstacle);
+      continue;
+    }
+    const whole = issuer === authority ? [...path, issuer] : pathFrom([...path, issuer], authority, others, obstacles);
     if (whole) return whole;
   }
   return undefined;
+}
+
+/** Why a path cannot go on with an issuer of the right name; undefined if it can. */
+function obstacleTo(path: readonly Certificate[], last: Certificate, issuer: Certificate): string | undefined {
+  if (path.length >= longestChain) return `it would have more than ${longestChain} certificates`;
+  const name = shownName(issuer);
+  const problem = issuerProblem(issuer, path.length - 1);
+  if (problem !== undefined) return `${name} cannot be in it: ${problem}`;
+  if (isSignedBy(last, issuer)) return undefined;
+  return hasKnownSignature(last) ? `the signature by ${name} is wrong` : `the signature by ${name} does not count`;
+}
+
+/** The name of a client's issuer, which may be anything. */
+function shownName({ subject }: Certificate): string {
+  try {
+    return nameText(subject).slice(0, longestShownName).toWellFormed();
+  } catch {
+    return 'an issuer';
+  }
 }
 
 /** The certificates in PEM. Throws `invalid` for a malformed one. */
