@@ -44,12 +44,33 @@ const query = (schema: number): string =>
 UNION ALL SELECT NULL, NULL, NULL, value, NULL, NULL, NULL FROM settings WHERE name = 'backup'
 UNION ALL SELECT dir, NULL, NULL, NULL, sequence, runs, noted_at FROM (${marksQuery(schema)})`;
 
+/** Names shown of each kind. */
+const mostNamed = 5;
+/** Client certificates are reported from this long before their end until this long after. */
+const endsSoon = 14 * day;
+const endedLately = 3 * day;
+
 /** A tenant's rings that a quantum computer could open: their number, and the first names. */
-const queryRings = (schema: number): string =>
-  schema === 0
-    ? 'SELECT 0 WHERE 0'
-    : `SELECT count(*) OVER () AS n, display_name AS name FROM rings
-        WHERE service = 'ks' AND kem = 'x25519' AND deleted_at IS NULL ORDER BY seq LIMIT 5`;
+const queryRings = `SELECT * FROM (SELECT 'ring' AS kind, count(*) OVER () AS n, display_name AS name, NULL AS ends
+  FROM rings WHERE service = 'ks' AND kem = 'x25519' AND deleted_at IS NULL ORDER BY seq LIMIT ${mostNamed})`;
+
+/** The same of API keys that are proved by a certificate or authority at its end: the first to end. */
+const queryProofs = (now: number): string =>
+  `SELECT * FROM (SELECT 'proof', count(*) OVER (), CASE k.name WHEN '' THEN k.id ELSE k.name END,
+    json_extract(p.settings, '$.notAfter') AS ends FROM api_key_proofs p JOIN api_keys k ON k.id = p.apikey_id
+    WHERE p.kind = 'certificate' AND p.active = 1 AND k.active = 1
+    AND json_extract(p.settings, '$.notAfter') BETWEEN ${Math.floor(now - endedLately)} AND ${Math.floor(now + endsSoon)}
+    ORDER BY ends LIMIT ${mostNamed})`;
+
+/** The first schema with proofs. */
+const proofsSince = 4;
+
+const queryTenant =
+  (now: number) =>
+  (schema: number): string => {
+    if (schema === 0) return 'SELECT 0 WHERE 0';
+    return schema < proofsSince ? queryRings : `${queryRings} UNION ALL ${queryProofs(now)}`;
+  };
 
 export async function examineStores(
   { files, wasm, stores, rollbackNotes, now }: StoresToExamine,
@@ -64,7 +85,7 @@ export async function examineStores(
     const migrations = isSystem ? systemMigrations : tenantMigrations;
     let checked: CheckedStore;
     try {
-      checked = await checkStore({ files, dir, keys, wasm, migrations }, isSystem ? query : queryRings);
+      checked = await checkStore({ files, dir, keys, wasm, migrations }, isSystem ? query : queryTenant(now));
     } catch (error) {
       // A deleted tenant's store may already be erased.
       if (error instanceof KmsError && error.code === 'not-found' && !isSystem) continue;
@@ -94,7 +115,7 @@ export async function examineStores(
   }
   const system = sound.get(systemDir);
   if (system) await examineRecords(system, there, now, find);
-  if (system) examineRings(sound, system, find);
+  if (system) examineTenants(sound, system, find);
   if (system && rollbackNotes) await examineAges(sound, system, rollbackNotes, find);
   return { stores: stores.length, activities, dropped };
 }
@@ -145,19 +166,34 @@ async function examineRecords(
   await examineBackup(noted, now, find);
 }
 
-/** Advice, not a fault: their protection is good today. */
-function examineRings(sound: ReadonlyMap<string, CheckedStore>, { rows }: CheckedStore, find: Find): void {
+function examineTenants(sound: ReadonlyMap<string, CheckedStore>, { rows }: CheckedStore, find: Find): void {
   for (const tenant of rows) {
     if (typeof tenant.dir !== 'string' || tenant.name === null || tenant.deleted_at !== null) continue;
-    const rings = sound.get(tenantDir(tenant.dir))?.rows ?? [];
-    const [first] = rings;
-    if (!first) continue;
-    const names = rings.map(({ name }) => name).join(', ');
-    const more = Number(first.n) > rings.length ? ', …' : '';
-    const message = `keyrings of x25519, whose keys a quantum computer could unwrap one day: ${first.n} (${names}${more})`;
-    const advice = '`kms keyring upgrade NAME` makes one hybrid, once all programs that use it support that';
-    find('advice', 'ring-x25519', `tenant ${tenant.name}`, message, advice);
+    const found = sound.get(tenantDir(tenant.dir))?.rows ?? [];
+    const subject = `tenant ${tenant.name}`;
+    const rings = someOf(found.filter(({ kind }) => kind === 'ring'));
+    if (rings !== undefined) {
+      const message = `keyrings of x25519, whose keys a quantum computer could unwrap one day: ${rings}`;
+      const advice = '`kms keyring upgrade NAME` makes one hybrid, once all programs that use it support that';
+      // Advice, not a fault: their protection is good today.
+      find('advice', 'ring-x25519', subject, message, advice);
+    }
+    const proofs = someOf(found.filter(({ kind }) => kind === 'proof'));
+    if (proofs === undefined) continue;
+    const message = `client certificates of API keys, or their authorities, that end within 14 days or just ended: ${proofs}`;
+    const advice = 'see `kms apikey proof list KEY`; issue or add the next one, and remove or disable what is over';
+    find('warning', 'proof-expiring', subject, message, advice);
   }
+}
+
+/** The number of rows, with the names and ends of the first; undefined for none. */
+function someOf(rows: CheckedStore['rows']): string | undefined {
+  const [first] = rows;
+  if (!first) return undefined;
+  const names = rows.map(({ name, ends }) =>
+    typeof ends === 'number' ? `${name} at ${new Date(ends).toISOString().slice(0, 10)}` : name,
+  );
+  return `${first.n} (${names.join(', ')}${Number(first.n) > rows.length ? ', …' : ''})`;
 }
 
 /** Reports files from an older copy, which a start would refuse. */

@@ -30,6 +30,7 @@ import { sqlWasm } from '../../src/platform/program-files.ts';
 import { selfSigned } from '../../src/platform/self-signed.ts';
 import { openSystemStore, storesIn } from '../../src/storage/stores.ts';
 import { authority } from '../support/certificates.ts';
+import { TestCertificate } from '../support/client-certificates.ts';
 import { smallDisks } from '../support/small-disk.ts';
 
 const base = mkdtempSync(join(tmpdir(), 'kms-doctor-'));
@@ -393,6 +394,43 @@ test('Tang: a listener that is open to everybody, and pairs that nothing uses an
   } finally {
     await appliance.close();
   }
+});
+
+test('client certificates of API keys that end soon are named with their ends', async () => {
+  const one = patient();
+  const appliance = await openAppliance({ data: one.data, keyFile: one.key, world: systemWorld() });
+  const local = async (path: string, body?: object) => {
+    const init = body && { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } };
+    const request = new Request(`http://kms.local${path}`, { method: body ? 'POST' : 'GET', ...init });
+    const answer = await appliance.fetchLocal(request);
+    assert.equal(answer.status, 200, path);
+    return answer.json();
+  };
+  const soon = (findings: readonly { readonly name: string }[]) =>
+    findings.filter(({ name }) => name === 'proof-expiring');
+  try {
+    const { id: accountId } = await local('/auth/accounts', { uid: 'tills' });
+    for (const [name, days] of [
+      ['till', 13],
+      ['shop', 15],
+      ['door', 2],
+    ] as const) {
+      const { keyid } = await local('/auth/apikey', { accountId, name, flags: {} });
+      const notAfter = Date.now() + days * day;
+      const { pem } = await TestCertificate.alone(Date.now(), { notAfter });
+      await local(`/auth/apikeys/${keyid}/proofs`, { kind: 'certificate', certificate: pem });
+    }
+    const [found, ...others] = soon((await local('/local/doctor')).findings);
+    assert.equal(others.length, 0);
+    assert.match(JSON.stringify(found), /"warning".*"tenant default".*just ended: 2 \(door at .{10}, till at .{10}\)/);
+  } finally {
+    await appliance.close();
+  }
+  const stopped = await examine({ data: one.data, keyFile: one.key, host: quiet });
+  assert.equal(soon(stopped.findings).length, 1, 'without a server, too');
+  const later = () => Date.now() + 30 * day;
+  const muchLater = await examine({ data: one.data, keyFile: one.key, host: quiet, now: later });
+  assert.equal(soon(muchLater.findings).length, 0, 'what ended long ago is no news');
 });
 
 test('where no appliance is there is nothing to examine', async () => {
