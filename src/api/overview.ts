@@ -90,6 +90,25 @@ const overview = z
       )
       .exactOptional()
       .meta({ description: 'active API keys that end within 14 days or ended in the last 3; with `apikey.read`' }),
+    proofs: z
+      .array(
+        z
+          .object({
+            keyid,
+            name: z.string().meta({ description: 'what people call the API key; may be empty', examples: ['till'] }),
+            proof: idOf('proof').meta({ description: 'id of the proof', examples: [sample.proofId] }),
+            endsAt: epochTime.meta({
+              description: 'when the certificate or authority ends',
+              examples: [1798761600000],
+            }),
+          })
+          .meta({ id: 'EndingProof', description: 'a proof by certificates that ends soon, or ended lately' }),
+      )
+      .exactOptional()
+      .meta({
+        description:
+          'active proofs by client certificates that end within 14 days or ended in the last 3, the first 100; with `apikey.read`',
+      }),
     users: count.exactOptional().meta({ description: 'how many Users there are; with `user.read`', examples: [3] }),
     secondFactor: z
       .boolean()

@@ -106,6 +106,7 @@ export const things: Readonly<Record<string, string>> = {
     activeSince:count rotateAfter:count|null`,
   GetOverviewKeyrings: 'rings:RingNearRotation[] more:boolean',
   EndingApiKey: 'keyid:apik_ name:text expiresAt:integer',
+  EndingProof: 'keyid:apik_ name:text proof:proof_ endsAt:integer',
   BackupsConfigured: 'directory:text schedule:text keep:integer nextAt:time|null',
   BackupsLastVerified: 'at:time file:text bytes:integer',
   BackupsLastFailure: 'at:time message:text',
@@ -291,7 +292,8 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
     address?:text reporter?:caller`,
   getOverview: `
     tenant:text readiness:GetOverviewReadiness flags?:object use?:GetOverviewUse keyrings?:GetOverviewKeyrings
-    apikeys?:EndingApiKey[] users?:count secondFactor?:boolean backups?:Backups log?:GetOverviewLog`,
+    apikeys?:EndingApiKey[] proofs?:EndingProof[] users?:count secondFactor?:boolean backups?:Backups
+    log?:GetOverviewLog`,
   getNames: `
     keyrings?:KeyRingName[] managedKeys?:ManagedKeyName[] apikeys?:ApiKeyName[] users?:UserName[]
     accounts?:AccountName[]`,

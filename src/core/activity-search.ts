@@ -7,8 +7,8 @@ import { detailsIn, type RingType, ringTypes } from '../model/activity-details.t
 import { canonicalBlock } from '../model/addresses.ts';
 import { flagsCovering } from '../model/flags.ts';
 import type { ActivityFilter, ActivityRecord, Store } from '../store/port.ts';
-import type { ManagedKey } from '../store/tables/managed-keys.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
+import type { ManagedKey } from '../store/tables/managed-keys.ts';
 import { toActivity } from './activity.ts';
 import { looksAt } from './pages.ts';
 

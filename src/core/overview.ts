@@ -6,14 +6,17 @@ import type { Store, Tables } from '../store/port.ts';
 import type { Page, PageRequest } from '../store/sql.ts';
 import type { Caller } from './context.ts';
 import { looksAt, type Reader } from './pages.ts';
+import { certificateTrust } from './proofs/client-certificates.ts';
 import { useOverTime } from './use-counts.ts';
 
-type StoredParts = Pick<Overview, 'use' | 'keyrings' | 'apikeys' | 'users' | 'secondFactor'>;
+type StoredParts = Pick<Overview, 'use' | 'keyrings' | 'apikeys' | 'proofs' | 'users' | 'secondFactor'>;
 
 /** Rings looked at. */
 const mostRings = 40;
 /** API keys looked at. */
 const mostKeys = 5_000;
+/** Ending proofs shown. */
+const mostProofs = 100;
 const day = 86_400_000;
 const endsSoon = 14 * day;
 const endedLately = 3 * day;
@@ -29,7 +32,10 @@ export function storedOverview(
   return whileUnchanged(store, ['overview', range, bucketNow(now), id, flags.names], async () => ({
     ...(flags.allows('activity.read') && { use: await useOverTime(store, range, now) }),
     ...(flags.allows('keyring.list') && { keyrings: await ringsNearRotation(store, flags) }),
-    ...(flags.allows('apikey.read') && { apikeys: await endingKeys(store, now) }),
+    ...(flags.allows('apikey.read') && {
+      apikeys: await endingKeys(store, now),
+      proofs: await endingProofs(store, now),
+    }),
     ...(await store.transaction(({ users, secondFactors }) => ({
       ...(flags.allows('user.read') && { users: users.count() }),
       ...(kind === 'user' && { secondFactor: secondFactors.has(id) }),
@@ -67,6 +73,17 @@ async function endingKeys(store: Store, now: number): Promise<NonNullable<Overvi
     }),
   );
   return items.filter((key) => key !== undefined).sort((a, b) => a.expiresAt - b.expiresAt);
+}
+
+function endingProofs(store: Store, now: number): Promise<NonNullable<Overview['proofs']>> {
+  const span = { from: now - endedLately, to: now + endsSoon };
+  return store.transaction(({ proofs, apiKeys }) =>
+    proofs.endingCertificates(span, mostProofs).flatMap(({ id, apikeyId, settings }) => {
+      const key = apiKeys.byId(apikeyId);
+      if (!key?.active) return [];
+      return [{ keyid: key.id, name: key.name, proof: id, endsAt: certificateTrust({ settings }).notAfter }];
+    }),
+  );
 }
 
 /** Names of one kind. */

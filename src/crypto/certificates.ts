@@ -334,7 +334,8 @@ export function isWeakKey(spki: Uint8Array): boolean {
     const algorithm = outer.sequence();
     const id = toHex(algorithm.read(tags.oid));
     if (id === toHex(rsaOid) || id === rsaPssOid) {
-      return new DerReader(outer.bits()).sequence().unsigned().length < 256;
+      const modulus = new DerReader(outer.bits()).sequence().unsigned();
+      return modulus.length < 256 || (modulus.length === 256 && (modulus[0] ?? 0) < 0x80);
     }
     if (id === toHex(ecPublicKeyOid)) return !tlsCurves.includes(toHex(algorithm.read(tags.oid)));
     return !otherTlsKeys.includes(id);

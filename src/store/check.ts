@@ -43,9 +43,9 @@ export interface CheckedStore {
 }
 
 /**
- * Throws `corrupt` if anything but a closed activity file does not verify. `queryFor` returns a statement that
- * reads a database of the given schema, and has nothing in it from outside but numbers. `from`: the end of a closed file up to which the activity log was verified a
- * moment ago.
+ * Throws `corrupt` if anything but a closed activity file does not verify. `queryFor` returns a statement that reads a
+ * database of the given schema, and has nothing in it from outside but numbers. `from`: the end of a closed file up to
+ * which the activity log was verified a moment ago.
  */
 export async function checkStore(
   options: StoreDirectory & RecoverOptions,

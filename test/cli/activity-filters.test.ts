@@ -109,7 +109,9 @@ test('records of what is deleted are found by its name without a word, and progr
 test('everything about an API key is found by its name as by its id, and by nothing else beside', async () => {
   await using d = await desk();
   await d.json('init --json');
-  const { keyid } = await d.json<{ keyid: string }>('apikey create --account admin --name till --flag keyring.list --json');
+  const { keyid } = await d.json<{ keyid: string }>(
+    'apikey create --account admin --name till --flag keyring.list --json',
+  );
   await d.kms('apikey update till --flag keyring.create');
   const ids = async (about: string) =>
     (await d.json<{ data: { id: string }[] }>(`activity search --about ${about} --json`)).data.map(({ id }) => id);

@@ -149,7 +149,14 @@ test('sizes and spans read well', () => {
 });
 
 const hour = 3_600_000;
-const nothing = { state: undefined, backups: undefined, keys: undefined, rings: undefined, denials: undefined };
+const nothing = {
+  state: undefined,
+  backups: undefined,
+  keys: undefined,
+  proofs: undefined,
+  rings: undefined,
+  denials: undefined,
+};
 const told = (known: Partial<Parameters<typeof concernsOf>[0]>): string[] =>
   concernsOf({ ...nothing, ...known }, now).map(({ name, text }) => (name === undefined ? text : `${name} ${text}`));
 
@@ -210,6 +217,22 @@ test('keys that end soon or ended lately, the first few, whatever they are calle
     'API key apik_4 expires in 1 hour.',
     '1,200 more API keys expire soon.',
   ]);
+});
+
+test('client certificates that end soon or ended lately, by the name of their API key', () => {
+  const proof = (keyid: string, endsAt: number, name = '') => ({ keyid, name, endsAt, proof: `proof_${keyid}` });
+  const proofs = [
+    proof('apik_later', now + 15 * 24 * hour),
+    proof('apik_soon', now + 13 * 24 * hour, 'till'),
+    proof('apik_over', now - 2 * hour),
+    proof('apik_long-over', now - 4 * 24 * hour),
+  ];
+  assert.deepEqual(told({ proofs }), [
+    'API key apik_over has a client certificate that ended 2 hours ago.',
+    'API key till has a client certificate that ends in 13 days.',
+  ]);
+  const [concern] = concernsOf({ ...nothing, proofs }, now);
+  assert.deepEqual(concern?.mend, { title: 'Its proofs', page: 'apikey', params: { id: 'apik_over' } });
 });
 
 test('keyrings whose key is older than it may be', () => {

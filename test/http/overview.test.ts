@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Appliance, testAppliance } from '../support/appliance.ts';
+import { TestCertificate } from '../support/client-certificates.ts';
 
 const hour = 3_600_000;
 
@@ -33,7 +34,17 @@ test('sections are there as far as the flags go', async () => {
   ).body;
   const { status, body } = await asked(a, a.root.key, overview);
   assert.equal(status, 200);
-  assert.deepEqual(Object.keys(body), ['tenant', 'readiness', 'use', 'keyrings', 'apikeys', 'users', 'backups', 'log']);
+  assert.deepEqual(Object.keys(body), [
+    'tenant',
+    'readiness',
+    'use',
+    'keyrings',
+    'apikeys',
+    'proofs',
+    'users',
+    'backups',
+    'log',
+  ]);
   const sum = (counts: number[]): number => counts.reduce((one, other) => one + other, 0);
   const { encrypts, decrypts, denials, deniedLastHour, cut } = body.use;
   assert.deepEqual(
@@ -41,6 +52,7 @@ test('sections are there as far as the flags go', async () => {
     [30, 3, 0, 1, 1, []],
   );
   assert.deepEqual(body.apikeys, [{ keyid, name: 'ends', expiresAt }]);
+  assert.deepEqual(body.proofs, []);
   const [ring] = body.keyrings.rings;
   assert.deepEqual([ring.displayName, ring.encrypts, ring.rotateAfter], ['Payroll', 3, null]);
   await a.call('POST', '/ks/encrypt', { ringname: 'payroll' });
@@ -128,4 +140,25 @@ test('a revoked credential is refused at its next poll, and fewer flags show les
   }
   const denied = (await a.activity()).filter(({ keyid, validAction }) => keyid === viewer.keyid && !validAction);
   assert.equal(denied.length, 2, 'refusals are recorded each time');
+});
+
+test('client certificates that end soon are told with the API key, unless one of the two is off', async () => {
+  const a = await testAppliance();
+  const day = 86_400_000;
+  // The times of a certificate have seconds.
+  const now = Math.floor(a.world.now() / 1000) * 1000;
+  const proofFor = async (name: string, notAfter: number) => {
+    const { keyid } = await a.keyWith();
+    await a.call('PUT', '/auth/apikeyid', { apikeyid: keyid, op: 'merge', name });
+    const certificate = (await TestCertificate.alone(a.world.now(), { notAfter })).pem;
+    const { body } = await a.call('POST', `/auth/apikeys/${keyid}/proofs`, { kind: 'certificate', certificate });
+    return { keyid, name, proof: body.id, endsAt: notAfter };
+  };
+  const [till, shop] = [await proofFor('till', now + 13 * day), await proofFor('shop', now + 2 * day)];
+  await proofFor('door', now + 15 * day);
+  const proofs = async () => (await asked(a, a.root.key, overview)).body.proofs;
+  assert.deepEqual(await proofs(), [shop, till]);
+  await a.call('PATCH', `/auth/apikeys/${shop.keyid}/proofs/${shop.proof}`, { active: false });
+  await a.call('PUT', '/auth/apikeyid', { apikeyid: till.keyid, op: 'merge', active: false });
+  assert.deepEqual(await proofs(), []);
 });

@@ -11,11 +11,14 @@ export type Backups = AnswerTo<'getBackups'>;
 
 type EndingKey = NonNullable<AnswerTo<'getOverview'>['apikeys']>[number];
 
+type EndingProof = NonNullable<AnswerTo<'getOverview'>['proofs']>[number];
+
 /** Data known so far; undefined if not available, or not yet. */
 interface Known {
   readonly state: Readiness | undefined;
   readonly backups: Backups | undefined;
   readonly keys: readonly EndingKey[] | undefined;
+  readonly proofs: readonly EndingProof[] | undefined;
   readonly rings: readonly RingRotation[] | undefined;
   readonly denials: Denials | undefined;
 }
@@ -48,11 +51,15 @@ const endedLately = 3 * day;
 /** Maximum number of concerns of one kind; the rest are counted. */
 const mostOfSort = 5;
 
-export function concernsOf({ state, backups, keys = [], rings = [], denials }: Known, now: number): Concern[] {
+export function concernsOf(
+  { state, backups, keys = [], proofs = [], rings = [], denials }: Known,
+  now: number,
+): Concern[] {
   return [
     ...(state ? ofState(state) : []),
     ...(backups ? ofBackups(backups, now) : []),
     ...ofKeys(keys, now),
+    ...ofProofs(proofs, now),
     ...ofRings(rings, now),
     ...(denials ? ofDenials(denials, now) : []),
   ];
@@ -99,6 +106,30 @@ function ofKeys(keys: readonly EndingKey[], now: number): Concern[] {
     (rest) => ({
       tone: 'warn',
       text: `${countText(rest)} more API keys expire soon.`,
+      mend: { title: 'All API keys', page: 'apikeys' },
+    }),
+  );
+}
+
+function ofProofs(proofs: readonly EndingProof[], now: number): Concern[] {
+  const ending = proofs
+    .map((proof) => ({ proof, left: proof.endsAt - now }))
+    .filter(({ left }) => left <= endsSoon && left > -endedLately)
+    .sort((a, b) => a.left - b.left);
+  return someOf(
+    ending,
+    ({ proof: { keyid, name }, left }) => ({
+      tone: left <= 0 ? 'bad' : 'warn',
+      name: `API key ${name === '' ? keyid : name}`,
+      text:
+        left <= 0
+          ? `has a client certificate that ended ${spanText(-left / second)} ago.`
+          : `has a client certificate that ends in ${spanText(left / second)}.`,
+      mend: { title: 'Its proofs', page: 'apikey', params: { id: keyid } },
+    }),
+    (rest) => ({
+      tone: 'warn',
+      text: `${countText(rest)} more client certificates end soon.`,
       mend: { title: 'All API keys', page: 'apikeys' },
     }),
   );

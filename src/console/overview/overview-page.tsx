@@ -131,6 +131,7 @@ function knownOf(found: Overview | undefined, at: number) {
     state: found && stateIn(at)(found),
     backups: found?.backups,
     keys: found?.apikeys,
+    proofs: found?.proofs,
     rings: found?.keyrings && rotationsOf(found.keyrings).rings,
     denials: found?.use,
   };

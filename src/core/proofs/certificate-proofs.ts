@@ -121,7 +121,7 @@ function taken({ caller }: Pick<Context, 'caller'>, { apikeyId }: KnownProof): K
   return new KmsError('conflict', `it is a proof of ${other} already: a program is one API key`);
 }
 
-/** The refusal of a name of which every certificate is an older proof of another API key: this one would never count. */
+/** The refusal of a name whose certificates are all an older proof of another API key: this one would never count. */
 function covered({ caller }: Pick<Context, 'caller'>, older: KnownProof): KmsError {
   const whose = caller.flags.covers('apikey.read')
     ? `the proof ${older.id} (${certificateTrust(older).san}) of the API key ${older.apikeyId}`
@@ -151,8 +151,8 @@ function byIssuer(ctx: Context, apikeyId: string, text: string, given: string): 
 }
 
 /**
- * The oldest proof by this authority that all certificates of a name fit. A star in the name stands for less than one in
- * the proof, which takes it for a character like others.
+ * The oldest proof by this authority that all certificates of a name fit. A star in the name stands for less than one
+ * in the proof, which takes it for a character like others.
  */
 function coveringProof({ tx }: Context, san: string, authority: Certificate): KnownProof | undefined {
   const [, value = '', domain] = /^uri:(spiffe:\/\/([^/]+)\/.+)$/.exec(san) ?? [];

@@ -131,6 +131,19 @@ export function proofTable(sql: Sql) {
         )
         .map(fromRow),
 
+    /** Active proofs by certificates that end in this time, the first to end first, at most `most`. */
+    endingCertificates: ({ from, to }: { readonly from: number; readonly to: number }, most: number): KnownProof[] =>
+      sql
+        .all<ProofRow>(
+          `SELECT ${columns} FROM api_key_proofs WHERE kind = 'certificate' AND active = 1
+            AND json_extract(settings, '$.notAfter') BETWEEN ? AND ?
+            ORDER BY json_extract(settings, '$.notAfter'), seq LIMIT ?`,
+          from,
+          to,
+          most,
+        )
+        .map(fromRow),
+
     /** Oldest first. */
     ofKey: (apikeyId: string): (Proof & KnownProof)[] =>
       sql.all<ShownRow>(`${shown} WHERE apikey_id = ? ORDER BY seq`, apikeyId).map((row) => ({
