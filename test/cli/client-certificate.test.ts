@@ -1,7 +1,8 @@
 // Client certificates on the command line: a proof of an API key that a command shows to an appliance with TLS, and the
 // commands that add and list such proofs.
 import assert from 'node:assert/strict';
-import { chmod, readFile, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
 import { stripVTControlCharacters } from 'node:util';
 import { serve } from '../../src/server/serve.ts';
@@ -153,6 +154,8 @@ test('private keys stay on this machine, and other forms are refused by what the
   const program = await TestCertificate.alone(d.appliance.world.now());
   await writeFile(d.path('both.pem'), program.pem + (await program.keyPem()));
   await writeFile(d.path('one.der'), program.der);
+  await writeFile(d.path('one.p12'), program.der);
+  await writeFile(d.path('one.csr'), program.pem.replaceAll('CERTIFICATE', 'CERTIFICATE REQUEST'));
   await writeFile(d.path('weak.crt'), program.pem.split('\n').toSpliced(3, 1).join('\n'));
   await d.kms('apikey create --account admin --name app --flag keyring.list --without-secret');
   const before = d.appliance.log.length;
@@ -164,6 +167,11 @@ test('private keys stay on this machine, and other forms are refused by what the
     ],
     [`certificate --ca both.pem --san ${id}`, /both\.pem has a private key in it/],
     [`jwt ${trust} --ca both.pem`, /both\.pem has a private key in it/],
+    [
+      'certificate --file one.p12',
+      /one\.p12: .*; `openssl pkcs12 -in \S+one\.p12 -nokeys -clcerts -out client\.crt` takes/,
+    ],
+    ['certificate --file one.csr', /one\.csr: .*; it is a request for a certificate: give the certificate that/],
     ['certificate --file one.der', /one\.der: expected the certificate in PEM, .*; `openssl x509 -inform der -in/],
   ] as const) {
     const { code, stderr } = await d.kms(`apikey proof add app ${line}`);
@@ -181,4 +189,22 @@ test('a test of a token says how a certificate is tried', async () => {
   const { code, stderr } = await d.kms('apikey proof test app', { stdin: 'a.b.c' });
   assert.equal(code, 1);
   assert.match(stderr, /`kms apikey login KEYID --certificate` tries a client certificate/);
+});
+
+test('what could not be issued leaves no directory behind that was not there', async () => {
+  await using d = await servedDesk();
+  await d.kms('apikey create --account admin --name app --flag keyring.list --without-secret');
+  await mkdir(d.path('there'));
+  for (const [line, code] of [
+    ['app certificate --issue --days 826 --out new', 1],
+    ['app certificate --issue --days 826 --out one/two/three', 1],
+    ['app certificate --issue --days 826 --out there/new', 1],
+    ['nobody certificate --issue --out new', 1],
+    ['app certificate --issue --out new --server http://127.0.0.1:1', 3],
+  ] as const) {
+    const env = line.includes('--server') ? { KMS_API_KEY: 'kms_x' } : {};
+    assert.equal((await d.kms(`apikey proof add ${line}`, { env })).code, code, line);
+    assert.deepEqual([existsSync(d.path('new')), existsSync(d.path('one'))], [false, false], line);
+  }
+  assert.deepEqual(await readdir(d.path('there')), []);
 });

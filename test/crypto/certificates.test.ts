@@ -109,7 +109,16 @@ test('keys of clients are of the kinds and sizes that TLS takes', () => {
   const good = [rsa('rsa', 2048), rsa('rsa-pss', 2048), ...['P-256', 'P-384', 'P-521'].map(ec), ['ed25519'], ['ed448']];
   const dsa = ['dsa', { modulusLength: 2048, divisorLength: 256 }] as const;
   const curves = ['secp256k1', 'secp224r1', 'prime192v1', 'brainpoolP256r1'].map(ec);
-  const weak = [rsa('rsa', 512), rsa('rsa', 1024), rsa('rsa-pss', 1024), ...curves, dsa, ['x25519']];
+  const weak = [
+    rsa('rsa', 512),
+    rsa('rsa', 1024),
+    rsa('rsa', 2041),
+    rsa('rsa', 2047),
+    rsa('rsa-pss', 1024),
+    ...curves,
+    dsa,
+    ['x25519'],
+  ];
   const spkiOf = ([type, options]: readonly unknown[]): Uint8Array =>
     pair(String(type), options as object).publicKey.export({ type: 'spki', format: 'der' });
   for (const each of [...good, ...mlDsa]) assert.equal(isWeakKey(spkiOf(each)), false, JSON.stringify(each));

@@ -1,7 +1,7 @@
 // Client certificates as proofs of API keys, on the command line: one that there is, an authority and a name, or one
 // that the appliance issues into a directory.
 import { mkdir, rmdir } from 'node:fs/promises';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { Proof } from '../../api/proofs.ts';
 import type { InputOf } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';
@@ -53,8 +53,19 @@ async function certificatesIn(cli: Cli, file: string, what: string): Promise<str
   }
   if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
   throw new KmsError('invalid', `${file}: expected ${what} in PEM, found no BEGIN CERTIFICATE`, {
-    hint: `\`openssl x509 -inform der -in ${file}\` makes PEM of DER`,
+    hint: adviceFor(file, text),
   });
+}
+
+/** How to get the certificate out of a file of another form. */
+function adviceFor(file: string, text: string): string {
+  if (/-----BEGIN (?:NEW )?CERTIFICATE REQUEST-----/.test(text)) {
+    return 'it is a request for a certificate: give the certificate that an authority makes of it';
+  }
+  if (/\.(?:p12|pfx)$/i.test(file)) {
+    return `\`openssl pkcs12 -in ${file} -nokeys -clcerts -out client.crt\` takes the certificate out of it`;
+  }
+  return `\`openssl x509 -inform der -in ${file}\` makes PEM of DER`;
 }
 
 /** Said with each proof by certificates: the command does not know how the appliance is reached by programs. */
@@ -97,8 +108,10 @@ export async function filesFor(cli: AddCli, out: string): Promise<IssuedFiles> {
   const files: NewFile[] = [];
   const discard = async (): Promise<void> => {
     for (const each of files) await each.discard();
-    // It stays if somebody else put something into it.
-    if (made !== undefined) await rmdir(directory).catch(() => {});
+    // Directories that were there stay, and so does one that somebody else put something into.
+    for (let each = directory; made !== undefined && each.length >= made.length; each = dirname(each)) {
+      await rmdir(each).catch(() => {});
+    }
   };
   try {
     for (const [name, mode] of [

@@ -48,16 +48,17 @@ export async function add(cli: CliOf<typeof proof.add>): Promise<void> {
     throw cli.wrong('--secret-out is for proofs of the kinds aws and secret');
   }
   const files = cli.get('--issue') ? await filesFor(cli, cli.get('--out') ?? '') : undefined;
-  await withClient(cli, async (client) => {
+  let isMade = false;
+  const adding = withClient(cli, async (client) => {
     const keyid = await keyIdOf(client, cli.get('<KEYID>'));
     const input = given({ keyid, kind, name: cli.get('--name'), ...trust });
     // Before the proof is made: a secret that cannot be saved is useless.
     const file = path === undefined ? undefined : await newFile(path, 0o600);
     const made = await client.addProof(input).catch(async (error) => {
-      await files?.discard();
       await file?.discard();
       throw asTyped(error);
     });
+    isMade = true;
     if (kind === 'certificate') await say(cli.io, onlyOverTls);
     if (made.renewed) await say(cli.io, visible(renewalText(made)));
     if (files) {
@@ -76,6 +77,10 @@ export async function add(cli: CliOf<typeof proof.add>): Promise<void> {
     await showSecret(cli, keyid, made);
     if (path !== undefined) throw fileError('write', path, failure, 'the secret is shown above, this once');
     await say(cli.io, 'the secret is shown this once: give it to the program that needs it, and keep it nowhere else');
+  });
+  await adding.catch(async (error) => {
+    if (!isMade) await files?.discard();
+    throw error;
   });
 }
 
