@@ -41,6 +41,12 @@ export async function readClientCertificate({
   try {
     createSecureContext({ cert, key });
   } catch (cause) {
+    if (cause instanceof Error && 'code' in cause && cause.code === 'ERR_OSSL_X509_KEY_VALUES_MISMATCH') {
+      throw new KmsError('invalid', `${file} and ${keyFile} are no client certificate and its key`, {
+        hint: `the key in ${keyFile} is that of another certificate`,
+        cause,
+      });
+    }
     throw new KmsError('invalid', `${file} and ${keyFile} are no client certificate and its key: ${reasonOf(cause)}`, {
       hint: 'give the certificate in PEM with --client-cert, those that signed it behind it, and its key, without a passphrase, with --client-key',
       cause,
