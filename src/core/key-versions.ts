@@ -150,6 +150,7 @@ export function destroyDueKeys(tables: Tables, now: number): number | undefined 
   const old = managedKeys.destroyedBeyond(mostDestroyed);
   if (old === undefined) return undefined;
   if (keyVersions.eraseSome(old) > 0) return 0;
+  tables.kmipObjects.erase(old);
   managedKeys.erase(old);
   return 1;
 }

@@ -136,3 +136,11 @@ export function listed<I extends RequestScope, R>(
 export function readerOf({ handle: { store }, appliance: { world } }: RequestScope): Reader {
   return { store, world };
 }
+
+/** Runs all slices in one go. */
+export function atOnce<R>(slices: Slices<R>): R {
+  for (;;) {
+    const { done, value } = slices.next();
+    if (done) return value;
+  }
+}

@@ -25,6 +25,7 @@ const withoutFlag = [
   'key.wrapping-key',
   'key.random',
   'key.hash',
+  'kmip.query',
   'tang.recover',
   'asset.signing-keys',
   'system.overview',

@@ -4,6 +4,7 @@
 // need more are listed: a text stays here as long as a log may hold it, and a new one needs a step of migrations.ts, so
 // that earlier programs refuse the log in words.
 import { systemKeyFlags, tenantKeyFlags } from './tables/key-flags.ts';
+import { kmipSchema } from './tables/kmip-schema.ts';
 import { managedKeySchema } from './tables/managed-key-schema.ts';
 import { proofSchema } from './tables/proof-schema.ts';
 import { tenantSchema } from './tables/tenant-schema.ts';
@@ -44,6 +45,7 @@ const schema: ReadonlySet<string> = new Set([
   ...systemKeyFlags,
   ...managedKeySchema,
   ...proofSchema,
+  ...kmipSchema,
 ]);
 
 /** Characters; the longest of a migration has some 900. */

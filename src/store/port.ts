@@ -8,6 +8,7 @@ import type { ApiKeyTable } from './tables/api-keys.ts';
 import type { AssetTable } from './tables/assets.ts';
 import type { ClientAuthorityTable } from './tables/client-authorities.ts';
 import type { KeyUseTable } from './tables/key-uses.ts';
+import type { KmipObjectTable } from './tables/kmip-objects.ts';
 import type { ManagedKeyUseTable } from './tables/managed-key-uses.ts';
 import type { KeyVersionTable } from './tables/managed-key-versions.ts';
 import type { ManagedKeyTable } from './tables/managed-keys.ts';
@@ -115,6 +116,7 @@ export interface Tables {
   readonly managedKeys: ManagedKeyTable;
   readonly keyVersions: KeyVersionTable;
   readonly managedKeyUses: ManagedKeyUseTable;
+  readonly kmipObjects: KmipObjectTable;
   readonly wrappingKeys: WrappingKeyTable;
   readonly tang: TangTable;
 }

@@ -1,7 +1,7 @@
 // Client certificates as proofs of an API key. A certificate is pinned by its public key, or trusted if an authority of
 // the proof signed it and it has a certain name. TLS has shown that the client holds the key; all else is decided here,
 // for each request, and for each tenant by its own authorities.
-import { equalBytes, fromBase64Url, toBase64Url, toHex } from '../../crypto/bytes.ts';
+import { equalBytes, fromBase64, fromBase64Url, toBase64Url, toHex } from '../../crypto/bytes.ts';
 import {
   type Certificate,
   clientAuth,
@@ -14,7 +14,7 @@ import {
   weakKey,
 } from '../../crypto/certificates.ts';
 import { sha256 } from '../../crypto/fast-hash.ts';
-import { pemBlocks } from '../../crypto/pem.ts';
+import { pemBlocks, toPem } from '../../crypto/pem.ts';
 import type { Tables } from '../../store/port.ts';
 import type { KnownProof } from '../../store/tables/proofs.ts';
 import { fitsGlob } from './trust.ts';
@@ -151,6 +151,26 @@ function lookups({ names }: Certificate): string[] {
 export function fitOf(proof: KnownProof, presented: PresentedCertificate): ProvenCertificate | undefined {
   const fit = compare(proof, presented);
   return 'problem' in fit ? undefined : fit;
+}
+
+/** Authorities that a stranger's certificate is compared with. */
+const mostAuthorities = 50;
+
+/** Whether an authority of the tenant signed the certificate, be it a proof of something or not. */
+export function isOfKnownAuthority(
+  { proofs, clientAuthorities }: Pick<Tables, 'proofs' | 'clientAuthorities'>,
+  presented: PresentedCertificate,
+  now: number,
+): boolean {
+  const found = read(presented);
+  if (!found) return false;
+  const own = clientAuthorities.newest();
+  const der = own && fromBase64(own.certificate);
+  const authorities = [...(der ? [toPem('CERTIFICATE', der)] : []), ...proofs.authorities(mostAuthorities)];
+  return authorities.some((pem) => {
+    const chain = chainTo(found.certificate, presented.chain, pem);
+    return !('problem' in chain) && chain.from <= now && now < chain.to + 1000;
+  });
 }
 
 /** A certificate's misfit: with the key or its authority, or with its name or what it may be used for. */

@@ -3,6 +3,7 @@
 import type { KmsError } from '../../errors.ts';
 import type { OaepHash } from '../primitives.ts';
 import type { CipherType } from './ciphers.ts';
+import { type PasswordDerivation, passwordKey } from './derivation.ts';
 import type { Signable } from './digests.ts';
 import { unwrapFromRsa, unwrapKwp, wrapKwp, wrapToRsa } from './key-wrap.ts';
 import { importKey, type KeyFormat, type ManagedKeyType } from './keys.ts';
@@ -113,6 +114,7 @@ const keyJobs = {
     wrapToRsa(type, publicKey, hash, bytes, random),
   wrapKwp: ({ key, bytes }: KwpInput): Uint8Array => wrapKwp(key, bytes),
   unwrapKwp: ({ key, bytes }: KwpInput): Uint8Array | undefined => unwrapKwp(key, bytes),
+  passwordKey: (input: PasswordDerivation): Uint8Array => passwordKey(input),
   import: ({ type, format, bytes }: ImportInput, random: Random): Uint8Array => importKey(type, format, bytes, random),
 } as const;
 

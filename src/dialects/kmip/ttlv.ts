@@ -20,22 +20,26 @@ const typeCodes = {
 
 export type ItemType = keyof typeof typeCodes;
 
-interface Valued<Type extends ItemType, Value> {
-  readonly tag: number;
-  readonly type: Type;
-  readonly value: Value;
+/** Dates are in seconds since 1970, extended ones in microseconds; big integers are two's complement, as sent. */
+interface Values {
+  readonly structure: readonly Item[];
+  readonly integer: number;
+  readonly long: bigint;
+  readonly big: Uint8Array;
+  readonly enumeration: number;
+  readonly boolean: boolean;
+  readonly text: string;
+  readonly bytes: Uint8Array;
+  readonly date: bigint;
+  readonly interval: number;
+  readonly 'extended-date': bigint;
 }
 
-export type Structure = Valued<'structure', readonly Item[]>;
+export type Item = {
+  readonly [Type in ItemType]: { readonly tag: number; readonly type: Type; readonly value: Values[Type] };
+}[ItemType];
 
-/** Dates are in seconds since 1970, extended ones in microseconds; big integers are two's complement, as sent. */
-export type Item =
-  | Structure
-  | Valued<'integer' | 'enumeration' | 'interval', number>
-  | Valued<'long' | 'date' | 'extended-date', bigint>
-  | Valued<'boolean', boolean>
-  | Valued<'text', string>
-  | Valued<'big' | 'bytes', Uint8Array>;
+export type Structure = Extract<Item, { readonly type: 'structure' }>;
 
 /** Types by code. */
 const typeNames = new Map(Object.entries(typeCodes).map(([name, code]) => [code as number, name as ItemType]));
@@ -241,30 +245,28 @@ export function one({ value }: Structure, tag: number): Item | undefined {
   return found;
 }
 
-type ValueOf<Type extends ItemType> = Extract<Item, { readonly type: Type }>['value'];
-
 /** The value of the field; undefined if it is absent. Throws `Refusal` for one of another type. */
-export function valueOf<Type extends ItemType>(
+export function fieldOf<Type extends ItemType>(
   from: Structure | undefined,
   tag: number,
   type: Type,
-): ValueOf<Type> | undefined {
+): Values[Type] | undefined {
   const found = from && one(from, tag);
   if (!found) return undefined;
   return valueIn(found, type);
 }
 
 /** The item's value. Throws `Refusal` if it has another type. */
-export function valueIn<Type extends ItemType>(item: Item, type: Type): ValueOf<Type> {
+export function valueIn<Type extends ItemType>(item: Item, type: Type): Values[Type] {
   // Cast: types of values are bound to the names of types above.
-  if (item.type === type) return item.value as ValueOf<Type>;
+  if (item.type === type) return item.value as Values[Type];
   const tag = item.tag.toString(16).padStart(6, '0');
   throw new Refusal(reasons.invalidMessage, `the field ${tag} has the type ${item.type}, not ${type}`);
 }
 
 /** The structure of that tag; undefined if there is none. */
 export function structureIn(from: Structure | undefined, tag: number): Structure | undefined {
-  const value = valueOf(from, tag, 'structure');
+  const value = fieldOf(from, tag, 'structure');
   return value && { tag, type: 'structure', value };
 }
 

@@ -45,7 +45,7 @@ import {
 import { KmsError } from '../../errors.ts';
 import type { KeyType } from '../../model/key-types.ts';
 import type { Slices } from '../../store/sql.ts';
-import { type Aside, type Input, listed, type RoutesOf } from '../route.ts';
+import { type Aside, atOnce, type Input, listed, type RoutesOf } from '../route.ts';
 
 type InputOf<Id extends EndpointId> = Input<EndpointOf<Id>>;
 type Made<Id extends EndpointId> = Sent<Answer<Id>>;
@@ -155,14 +155,6 @@ type BatchId = Extract<
   (typeof keyOperationEndpoints)[number],
   { readonly body: { readonly shape: { readonly items: unknown } } }
 >['id'];
-
-/** Runs all slices in one go. */
-function atOnce<R>(slices: Slices<R>): R {
-  for (;;) {
-    const { done, value } = slices.next();
-    if (done) return value;
-  }
-}
 
 const isRsaType = (type: unknown): boolean => typeof type === 'string' && type.startsWith('rsa-');
 

@@ -7,6 +7,7 @@ import { apiKeyTable } from './api-keys.ts';
 import { assetTable } from './assets.ts';
 import { clientAuthorityTable } from './client-authorities.ts';
 import { keyUseTable } from './key-uses.ts';
+import { kmipObjectTable } from './kmip-objects.ts';
 import { managedKeyUseTable } from './managed-key-uses.ts';
 import { keyVersionTable } from './managed-key-versions.ts';
 import { managedKeyTable } from './managed-keys.ts';
@@ -43,6 +44,7 @@ export function tenantTables(sql: Sql): Tables {
     managedKeys: managedKeyTable(sql),
     keyVersions: keyVersionTable(sql),
     managedKeyUses: managedKeyUseTable(sql),
+    kmipObjects: kmipObjectTable(sql),
     wrappingKeys: wrappingKeyTable(sql),
     tang: tangTable(sql),
   };

@@ -5,6 +5,7 @@ import { KmsError } from '../../errors.ts';
 import type { Session, Written } from '../session.ts';
 import { openState, type State } from '../state.ts';
 import { systemKeyFlags, tenantKeyFlags } from './key-flags.ts';
+import { kmipSchema } from './kmip-schema.ts';
 import { managedKeySchema } from './managed-key-schema.ts';
 import { proofSchema } from './proof-schema.ts';
 import { tenantSchema } from './tenant-schema.ts';
@@ -20,6 +21,7 @@ export const tenantMigrations: readonly Migration[] = [
   { name: 'the tables of managed keys', statements: managedKeySchema },
   { name: 'the tables of proofs', statements: proofSchema },
   { name: 'aliases as they were given', statements: ['ALTER TABLE managed_key_aliases ADD COLUMN display_name TEXT'] },
+  { name: "the tables of KMIP's objects", statements: kmipSchema },
 ];
 
 export const systemMigrations: readonly Migration[] = [

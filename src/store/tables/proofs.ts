@@ -151,6 +151,18 @@ export function proofTable(sql: Sql) {
         usedAt: row.used_at ?? undefined,
       })),
 
+    /** PEM of the authorities that active proofs trust, at most `most`. */
+    authorities: (most: number): readonly string[] =>
+      sql.remember('api_key_proofs', `authorities ${most}`, () =>
+        sql
+          .all<{ ca: string }>(
+            `SELECT DISTINCT json_extract(settings, '$.ca') AS ca FROM api_key_proofs
+              WHERE kind = 'certificate' AND active = 1 AND ca IS NOT NULL LIMIT ?`,
+            most,
+          )
+          .map(({ ca }) => ca),
+      ) ?? [],
+
     /** Whether there is any active proof of that kind. */
     hasKind: (kind: ProofKind): boolean =>
       sql.remember('api_key_proofs', `any ${kind}`, () => ({

@@ -1,0 +1,295 @@
+// KMIP's objects: managed keys with an owner, names of their own, and attributes. An object is its owner's by default;
+// others see it by the flags of the managed key. Whoever may not know of an object is told that there is none.
+import { KmsError } from '../errors.ts';
+import type { JsonObject } from '../model/json.ts';
+import { type KeyState, stateAfter } from '../model/key-states.ts';
+import { type KeyType, type KeyUse, keyTypeFacts, usesProblem } from '../model/key-types.ts';
+import type { KmipForm, KmipRow } from '../store/tables/kmip-objects.ts';
+import type { KeyVersion } from '../store/tables/managed-key-versions.ts';
+import type { ManagedKey } from '../store/tables/managed-keys.ts';
+import { isAllowed, missingFlag } from './authorization.ts';
+import type { Context } from './context.ts';
+import { dayLength } from './key-dependents.ts';
+import { addVersion, type KeyMaterial, openVersion } from './key-versions.ts';
+import { insertKey, mustFind, stateOf } from './managed-keys.ts';
+
+export interface KmipObject {
+  readonly key: ManagedKey;
+  /** Undefined for a key that was made otherwise. */
+  readonly row: KmipRow | undefined;
+  /** The one before the deletion, if it is deleted. */
+  readonly state: KeyState;
+  readonly isDestroyed: boolean;
+}
+
+/** An operation of a managed key, by the flag that lets others do it. */
+export type KmipRight =
+  | 'read'
+  | 'export'
+  | 'encrypt'
+  | 'decrypt'
+  | 'sign'
+  | 'verify'
+  | 'mac'
+  | 'wrap'
+  | 'derive'
+  | 'rotate'
+  | 'config'
+  | 'state'
+  | 'delete';
+
+/** The flags for the same with the client's own objects. */
+const ownFlags: Readonly<Record<KmipRight, string>> = {
+  read: 'kmip.read',
+  export: 'kmip.get',
+  encrypt: 'kmip.use',
+  decrypt: 'kmip.use',
+  sign: 'kmip.use',
+  verify: 'kmip.use',
+  mac: 'kmip.use',
+  wrap: 'kmip.use',
+  derive: 'kmip.use',
+  rotate: 'kmip.create',
+  config: 'kmip.change',
+  state: 'kmip.state',
+  delete: 'kmip.destroy',
+};
+
+function may({ caller }: Context, { key, row }: Pick<KmipObject, 'key' | 'row'>, right: KmipRight): boolean {
+  if (row?.owner === caller.id && isAllowed(caller, ownFlags[right], undefined)) return true;
+  return isAllowed(caller, `key.${right}`, { kind: 'named', name: key.name });
+}
+
+/** Whether the caller may know of the object. */
+function isVisible(ctx: Context, object: Pick<KmipObject, 'key' | 'row'>): boolean {
+  return object.row?.owner === ctx.caller.id || may(ctx, object, 'read');
+}
+
+/** Throws `forbidden` if the caller may not make objects. */
+export function needMaking({ caller }: Context): void {
+  if (isAllowed(caller, 'kmip.create', undefined) || isAllowed(caller, 'key.create', undefined)) return;
+  throw missingFlag('kmip.create');
+}
+
+/** The object of that id. Throws `not-found` also if the caller may not know of it, `forbidden` for a missing flag. */
+export function findKmipObject(ctx: Context, id: string, right: KmipRight): KmipObject {
+  const key = ctx.tx.managedKeys.byId(id);
+  const found = key && objectOf(ctx, key);
+  if (found && may(ctx, found, right)) return found;
+  if (found && isVisible(ctx, found)) throw missingFlag(ownFlags[right]);
+  throw new KmsError('not-found', 'there is no such object');
+}
+
+/** The object that a key is, if KMIP has a word for it. Authorities for client certificates are none. */
+export function objectOf(ctx: Context, key: ManagedKey): KmipObject | undefined {
+  const { tx } = ctx;
+  const row = tx.kmipObjects.byKey(key.id);
+  const isOdd = keyTypeFacts[key.type].kmip === undefined || key.derived || key.latestVersion === 0;
+  if (!row && (isOdd || tx.clientAuthorities.hasKey(key.id))) return undefined;
+  const now = stateOf(ctx, key);
+  const isDestroyed = key.deletedAt !== undefined;
+  return { key, row, state: isDestroyed ? (key.formerState ?? now) : now, isDestroyed };
+}
+
+/** Objects looked up by one step of a search. */
+const searchedAtOnce = 200;
+/** Keys named by flags that a search looks at. */
+const mostShared = 5000;
+
+/** The objects that the caller may look at, newest first. With a name, those that have it as a name of KMIP's. */
+export function* searchedObjects(ctx: Context, name: string | undefined): Generator<KmipObject, void> {
+  for (const id of name === undefined ? searchedIds(ctx) : namedIds(ctx, name)) {
+    const key = ctx.tx.managedKeys.byId(id);
+    const found = key && objectOf(ctx, key);
+    if (found && may(ctx, found, 'read')) yield found;
+  }
+}
+
+function namedIds({ tx }: Context, name: string): readonly string[] {
+  const native = tx.managedKeys.byName(name.toLowerCase());
+  const named = tx.kmipObjects.keysNamed(name, mostShared);
+  return native && !tx.kmipObjects.byKey(native.id) ? newestFirst([native.id, ...named]) : named;
+}
+
+function* searchedIds(ctx: Context): Generator<string, void> {
+  const { tx, caller } = ctx;
+  const seesAll = isAllowed(caller, 'key.read', { kind: 'hidden', name: undefined });
+  const shared = seesAll ? [] : sharedIds(ctx);
+  let before = Number.MAX_SAFE_INTEGER;
+  for (;;) {
+    const part = seesAll
+      ? tx.kmipObjects.keysBefore(before, searchedAtOnce)
+      : tx.kmipObjects.ofOwner(caller.id, before, searchedAtOnce);
+    for (const { keyId } of part) {
+      while ((shared[0] ?? '') > keyId) yield shared.shift() ?? '';
+      if (shared[0] === keyId) shared.shift();
+      yield keyId;
+    }
+    const last = part.at(-1);
+    if (!last || part.length < searchedAtOnce) break;
+    before = last.seq;
+  }
+  yield* shared;
+}
+
+/** Keys that the caller's flags name, newest first. */
+function sharedIds({ tx, caller }: Context): string[] {
+  const names = new Set(caller.flags.names.flatMap((flag) => /^key\.(.+)\.(?:read|\*)$/.exec(flag)?.[1] ?? []));
+  return newestFirst([...names].slice(0, mostShared).flatMap((name) => tx.managedKeys.byName(name)?.id ?? []));
+}
+
+/** Ids tell when a key was made. */
+function newestFirst(ids: readonly string[]): string[] {
+  return [...new Set(ids)].sort().reverse();
+}
+
+interface NewObject {
+  readonly type: KeyType;
+  /** Uses that are wanted, of which the type may have fewer. */
+  readonly uses: readonly KeyUse[];
+  readonly isExportable: boolean;
+  readonly material: KeyMaterial;
+  readonly origin: 'generated' | 'imported';
+  readonly objectType: number;
+  readonly form: KmipForm;
+  readonly shape: string;
+  readonly activateAt: number | undefined;
+  readonly deactivateAt: number | undefined;
+}
+
+/** Makes an object, which is the caller's; without attributes. */
+export function insertKmipObject(ctx: Context, wanted: NewObject): KmipObject {
+  const { tx, world, caller } = ctx;
+  const { type, origin, isExportable } = wanted;
+  const id = world.newId('mkey');
+  const made = insertKey(ctx, {
+    name: `kmip-${id.slice('mkey_'.length)}`,
+    type,
+    uses: [...possibleUses(type, wanted.uses), 'export'],
+    exportable: true,
+    origin,
+    deletionAllowed: true,
+  });
+  addVersion(ctx, made, wanted.material, origin);
+  const now = world.now();
+  const { activateAt, deactivateAt } = wanted;
+  const isBegun = activateAt !== undefined && activateAt <= now;
+  tx.managedKeys.update(made.id, { ...made, exportable: isExportable, activateAt, deactivateAt, updatedAt: now });
+  tx.managedKeys.setState(made.id, { ...made, state: isBegun ? 'active' : 'pre-active', updatedAt: now });
+  const { objectType, form, shape } = wanted;
+  tx.kmipObjects.insert({ keyId: made.id, owner: caller.id, objectType, form, shape, attributes: {} });
+  return again(ctx, made.id);
+}
+
+/** The uses that a key of the type can have together, of those wanted. */
+function possibleUses(type: KeyType, wanted: readonly KeyUse[]): readonly KeyUse[] {
+  const some = wanted.filter((use) => use !== 'export');
+  const sets = keyTypeFacts[type].purposes.map(({ possible }) => some.filter((use) => possible.includes(use)));
+  const best = sets.toSorted((a, b) => b.length - a.length)[0] ?? [];
+  return usesProblem(type, [...best, 'export']) === undefined ? best : [];
+}
+
+function again(ctx: Context, id: string): KmipObject {
+  const found = objectOf(ctx, mustFind(ctx.tx, id));
+  if (found) return found;
+  throw new KmsError('internal', 'expected an object of KMIP, found none');
+}
+
+/** Gives a key that was made otherwise a row of its own, with nobody as its owner. */
+export function describedObject(ctx: Context, object: KmipObject, objectType: number): KmipObject & { row: KmipRow } {
+  const { key, row } = object;
+  const described: KmipRow = row ?? { keyId: key.id, owner: '', objectType, form: 'key', shape: '', attributes: {} };
+  if (!row) ctx.tx.kmipObjects.insert(described);
+  return { ...object, row: described };
+}
+
+/** Replaces attributes and names. Throws `NameTaken` for a name that another object of the owner and type has. */
+export function setKmipAttributes(
+  ctx: Context,
+  row: KmipRow,
+  attributes: JsonObject,
+  names: readonly string[] | undefined,
+): void {
+  const { tx, world } = ctx;
+  if (names) {
+    const before = new Set(tx.kmipObjects.names(row.keyId));
+    if (names.some((name) => !before.has(name) && tx.kmipObjects.isTaken(row, name))) throw new NameTaken();
+    tx.kmipObjects.setNames(row, names);
+  }
+  tx.kmipObjects.setAttributes(row.keyId, attributes);
+  const key = mustFind(tx, row.keyId);
+  tx.managedKeys.update(key.id, { ...key, updatedAt: world.now() });
+}
+
+export class NameTaken extends KmsError {
+  constructor() {
+    super('conflict', 'another object of this type has this name');
+  }
+}
+
+/** Sets the dates that move the state by themselves. Raising `exportable` takes more than that: it cannot be done. */
+export function setKmipFields(
+  ctx: Context,
+  id: string,
+  change: Partial<Pick<ManagedKey, 'activateAt' | 'deactivateAt' | 'exportable'>>,
+): KmipObject {
+  const { tx, world } = ctx;
+  const key = mustFind(tx, id);
+  const now = world.now();
+  if (change.exportable && !key.exportable) {
+    throw new KmsError('conflict', 'a key that may not leave the appliance stays so');
+  }
+  // What the former dates made of it stays.
+  const state = stateOf(ctx, key);
+  if (state !== key.state) tx.managedKeys.setState(id, { ...key, state, updatedAt: now });
+  tx.managedKeys.update(id, { ...mustFind(tx, id), ...change, updatedAt: now });
+  return again(ctx, id);
+}
+
+/** Throws `conflict` if there is no such move from the object's state. */
+export function moveKmipObject(
+  ctx: Context,
+  { key, state }: KmipObject,
+  move: 'activate' | 'deactivate' | 'compromise',
+): KmipObject {
+  const { tx, world } = ctx;
+  const after = stateAfter(state, move, undefined);
+  if ('problem' in after) throw new KmsError('conflict', after.problem);
+  const now = world.now();
+  if (move === 'activate') tx.managedKeys.update(key.id, { ...key, activateAt: now, updatedAt: now });
+  if (move === 'deactivate') tx.managedKeys.update(key.id, { ...key, deactivateAt: now, updatedAt: now });
+  tx.managedKeys.setState(key.id, { ...key, state: after.state, updatedAt: now });
+  return again(ctx, key.id);
+}
+
+/** How long an operator can restore what a client destroyed. */
+const restoreDays = 30;
+
+/** Gone for its clients; an operator can restore the managed key. */
+export function destroyKmipObject(ctx: Context, { key, state }: KmipObject): void {
+  const { tx, world } = ctx;
+  if (!key.deletionAllowed) throw new KmsError('conflict', 'deletion is not allowed for this key');
+  const after = stateAfter(state, 'schedule-deletion', undefined);
+  if ('problem' in after) throw new KmsError('conflict', after.problem);
+  const now = world.now();
+  const destroyAt = now + restoreDays * dayLength;
+  tx.managedKeys.setState(key.id, {
+    state: after.state,
+    formerState: state,
+    deletedAt: now,
+    destroyAt,
+    updatedAt: now,
+  });
+}
+
+/** The version that does the work of an object: the newest that is active, or the newest at all. */
+export function versionOfObject({ tx }: Pick<Context, 'tx'>, { key }: Pick<KmipObject, 'key'>): KeyVersion {
+  const stored = tx.keyVersions.get(key.id, tx.keyVersions.newestActive(key.id) ?? key.latestVersion);
+  if (stored) return stored;
+  throw new KmsError('corrupt', 'a version of a stored managed key is not there');
+}
+
+/** A copy of the object's key, which the caller overwrites after use. */
+export function materialOfObject(ctx: Context, object: KmipObject): Uint8Array {
+  return openVersion(ctx.tenant.keys, object.key.type, versionOfObject(ctx, object)).slice();
+}

@@ -1,0 +1,187 @@
+// Operations that change attributes: Add, Modify, Delete and Set Attribute.
+import { describedObject, type KmipObject, NameTaken, setKmipFields } from '../../core/kmip-objects.ts';
+import { isAllowed } from '../../core/authorization.ts';
+import {
+  type Attribute,
+  AttributeSet,
+  readOne,
+  readReference,
+  ruleOf,
+  writeAttribute,
+} from './attributes.ts';
+import { storeAttributes } from './making.ts';
+import { allAttributes, attributesOf, hasState, typeOf } from './objects.ts';
+import { idAnswer, type Operation, type Work } from './operation.ts';
+import { denied, laterReasons, Refusal, reasons } from './reasons.ts';
+import { tags } from './tags.ts';
+import { boolean, fieldOf, type Item, isSameValue, one, type Structure, structure, structureIn, text } from './ttlv.ts';
+
+/** The object whose attributes are changed; a key that was made otherwise gets some of its own first. */
+function changing(work: Work, payload: Structure): KmipObject {
+  const found = work.find(payload, 'config');
+  if (found.row) return found;
+  const native = allAttributes(found);
+  const object = describedObject(work.ctx, found, typeOf(found));
+  const kept = ['Name', 'Cryptographic Algorithm', 'Cryptographic Length', 'Cryptographic Usage Mask'];
+  const set = kept.reduce((sum, name) => sum.with(name, native.get(name)), new AttributeSet());
+  storeAttributes(work, object, set);
+  return { ...object, row: work.ctx.tx.kmipObjects.byKey(object.key.id) };
+}
+
+/** Throws `Refusal` for an attribute that clients do not change, or not any more. */
+function needChangeable(work: Work, object: KmipObject, { name, value }: Attribute): void {
+  const rule = ruleOf(name, work.version);
+  if (rule?.changes === 'server' || rule?.changes === 'once') {
+    throw denied('the attribute is not changed by clients', laterReasons.readOnlyAttribute);
+  }
+  const isBegun = hasState(typeOf(object)) && object.state !== 'pre-active';
+  const isOver = isBegun && object.state !== 'active';
+  if ((name === 'Activation Date' && isBegun) || (name === 'Deactivation Date' && isOver)) {
+    throw denied('the date has had its effect');
+  }
+  if (name === 'Sensitive' && value.value === false && attributesOf(object).first(name)?.value === true) {
+    const subject = { kind: 'named', name: object.key.name } as const;
+    if (!isAllowed(work.ctx.caller, 'key.config', subject)) throw denied('a sensitive key stays so');
+  }
+}
+
+/** Stores a value of an attribute, of which some are the managed key's own. */
+function put(work: Work, object: KmipObject, { name, value }: Attribute, set: AttributeSet): void {
+  if (value.type === 'date' && (name === 'Activation Date' || name === 'Deactivation Date')) {
+    const time = Number(value.value) * 1000;
+    setKmipFields(work.ctx, object.key.id, name === 'Activation Date' ? { activateAt: time } : { deactivateAt: time });
+    return;
+  }
+  if (name === 'Extractable' && value.type === 'boolean') {
+    setKmipFields(work.ctx, object.key.id, { exportable: value.value });
+    return;
+  }
+  set.checkSize();
+  const isLess = name === 'Sensitive' && value.value === false;
+  const full = isLess ? set.withOne('Always Sensitive', boolean(tags.attributeValue, false)) : set;
+  try {
+    storeAttributes(work, object, full);
+  } catch (error) {
+    if (!(error instanceof NameTaken)) throw error;
+    throw new Refusal(reasons.illegalOperation, error.message, laterReasons.nonUniqueName);
+  }
+}
+
+function answer(work: Work, object: KmipObject, attribute: Attribute): Structure {
+  return structure(
+    tags.responsePayload,
+    text(tags.uniqueIdentifier, object.key.id),
+    work.isSecond ? undefined : writeAttribute(work.version, attribute),
+  );
+}
+
+export const addAttribute: Operation = {
+  code: 0x0d,
+  name: 'Add Attribute',
+  since: 10,
+  action: 'key.config',
+  run(work, payload) {
+    const attribute = readOne(work.version, payload, tags.newAttribute);
+    const object = changing(work, payload);
+    const { name, index = 0, value } = attribute;
+    if (index > 0) throw new Refusal(reasons.invalidField, 'the server gives the index');
+    needChangeable(work, object, attribute);
+    const rule = ruleOf(name, work.version);
+    const set = attributesOf(object);
+    const there = allAttributes(object).get(name);
+    // It has no effect here, and some clients give it again.
+    const isRepeatable = name === 'Operation Policy Name';
+    const isSingle = rule !== undefined && rule.isMany !== true;
+    if ((isSingle && there.size > 0 && !isRepeatable) || set.has(name, value)) {
+      if (!isRepeatable) {
+        throw new Refusal(reasons.illegalOperation, 'the attribute has this value, or one already', laterReasons.singleValued);
+      }
+    }
+    const after = isSingle ? set.withOne(name, value) : set.withMore(name, value);
+    put(work, object, attribute, after);
+    const at = isSingle ? 0 : ([...after.get(name).keys()].at(-1) ?? 0);
+    return answer(work, object, { name, index: at, value });
+  },
+};
+
+/** The index of the value that a payload of 2.x names; that which was sent in 1.x. */
+function indexOf(payload: Structure, work: Work, { name, index = 0 }: Pick<Attribute, 'name' | 'index'>, set: AttributeSet) {
+  if (!work.isSecond || !one(payload, tags.currentAttribute)) return index;
+  const current = readOne(work.version, payload, tags.currentAttribute);
+  const found = [...set.get(name)].find(([, value]) => isSameValue(value, current.value));
+  if (found) return found[0];
+  throw new Refusal(reasons.itemNotFound, 'the attribute has no such value');
+}
+
+export const modifyAttribute: Operation = {
+  code: 0x0e,
+  name: 'Modify Attribute',
+  since: 10,
+  action: 'key.config',
+  run(work, payload) {
+    const attribute = readOne(work.version, payload, tags.newAttribute);
+    const object = changing(work, payload);
+    needChangeable(work, object, attribute);
+    const { name, value } = attribute;
+    const all = allAttributes(object);
+    const index = indexOf(payload, work, attribute, all);
+    if (!all.get(name).has(index)) {
+      throw new Refusal(all.get(name).size > 0 ? reasons.itemNotFound : reasons.invalidField, 'the attribute is not there');
+    }
+    const set = attributesOf(object);
+    put(work, object, attribute, set.with(name, new Map([...set.get(name), [index, value]])));
+    return answer(work, object, { name, index, value });
+  },
+};
+
+export const setAttribute: Operation = {
+  code: 0x31,
+  name: 'Set Attribute',
+  since: 20,
+  action: 'key.config',
+  run(work, payload) {
+    const attribute = readOne(work.version, payload, tags.newAttribute);
+    const object = changing(work, payload);
+    needChangeable(work, object, attribute);
+    if (ruleOf(attribute.name, work.version)?.isMany === true) {
+      throw new Refusal(laterReasons.multiValued, 'the attribute has several values');
+    }
+    put(work, object, attribute, attributesOf(object).withOne(attribute.name, attribute.value));
+    return idAnswer(object);
+  },
+};
+
+/** The name of the attribute to delete. */
+function deletedName(work: Work, payload: Structure): string {
+  if (!work.isSecond) {
+    const name = fieldOf(payload, tags.attributeName, 'text');
+    if (name !== undefined) return name;
+    throw new Refusal(reasons.missingData, 'the name of the attribute is missing');
+  }
+  return structureIn(payload, tags.currentAttribute)
+    ? readOne(work.version, payload, tags.currentAttribute).name
+    : readReference(payload);
+}
+
+export const deleteAttribute: Operation = {
+  code: 0x0f,
+  name: 'Delete Attribute',
+  since: 10,
+  action: 'key.config',
+  run(work, payload) {
+    const name = deletedName(work, payload);
+    const rule = ruleOf(name, work.version);
+    const object = changing(work, payload);
+    if (rule && rule.changes !== 'free') {
+      throw denied('the attribute is not deleted by clients', laterReasons.readOnlyAttribute);
+    }
+    const set = attributesOf(object);
+    const index = indexOf(payload, work, { name, index: fieldOf(payload, tags.attributeIndex, 'integer') }, set);
+    const gone: Item | undefined = set.get(name).get(index);
+    if (!gone) throw new Refusal(reasons.itemNotFound, 'the attribute is not there');
+    const isAll = work.isSecond && !one(payload, tags.currentAttribute);
+    const rest = isAll ? [] : [...set.get(name)].filter(([at]) => at !== index);
+    storeAttributes(work, object, set.with(name, new Map(rest)));
+    return answer(work, object, { name, index, value: gone });
+  },
+};

@@ -1,0 +1,126 @@
+// Derive Key: a new object whose value comes from another object's.
+import type { KeyWork } from '../../core/key-work.ts';
+import { type KmipObject, materialOfObject, needMaking } from '../../core/kmip-objects.ts';
+import { blockEncrypt, ivLengths } from '../../crypto/managed/block-modes.ts';
+import { counterKey, type DerivingHash, hashKey, hmacKey } from '../../crypto/managed/derivation.ts';
+import { readAttributes } from './attributes.ts';
+import { cipherOf, cryptographic } from './cryptography.ts';
+import { formats, hashes, linkTypes, objectTypes, usages } from './enumerations.ts';
+import { symmetricKey } from './key-values.ts';
+import { addLink, flagIn, givenSet, makeObject, numberIn } from './making.ts';
+import { madeShape } from './objects.ts';
+import { idAnswer, type Operation } from './operation.ts';
+import { Refusal, reasons } from './reasons.ts';
+import { tags } from './tags.ts';
+import { boolean, fieldOf, integer, type Structure, structureIn } from './ttlv.ts';
+import { keyInUse } from './uses.ts';
+
+const methods = { password: 1, hash: 2, hmac: 3, encrypt: 4, counter: 5 } as const;
+
+const mostIterations = 200_000;
+const longestDerived = 4096;
+
+export const deriveKey: Operation = {
+  code: 0x05,
+  name: 'Derive Key',
+  since: 10,
+  action: 'key.derive',
+  isCostly: (payload) => fieldOf(payload, tags.derivationMethod, 'enumeration') === methods.password,
+  run(work, payload) {
+    needMaking(work.ctx);
+    const objectType = fieldOf(payload, tags.objectType, 'enumeration');
+    const base = work.find(payload, 'derive');
+    const use = keyInUse(work, base, { use: 'derive', right: 'derive', mask: usages.derive, protects: true });
+    if (objectType !== objectTypes.symmetricKey && objectType !== objectTypes.secretData) {
+      throw new Refusal(reasons.invalidField, 'only symmetric keys and secret data are derived');
+    }
+    const given = givenSet(readAttributes(work.version, payload, tags.templateAttribute, tags.attributes), work.version);
+    const bits = numberIn(given, 'Cryptographic Length');
+    if (bits === undefined || bits < 8 || bits % 8 !== 0 || bits / 8 > longestDerived) {
+      throw new Refusal(reasons.invalidField, 'expected a Cryptographic Length of whole bytes');
+    }
+    const stored = use.toMake(0);
+    const key = materialOfObject(work.ctx, base);
+    const bytes = derived(work.keys, base, key, payload, bits / 8);
+    use.count(stored.version);
+    try {
+      const algorithm = numberIn(given, 'Cryptographic Algorithm');
+      const kept = objectType === objectTypes.secretData ? { type: 'secret' as const, key: bytes } : symmetricKey(algorithm, bytes);
+      const format = objectType === objectTypes.secretData ? formats.opaque : formats.raw;
+      // What may not leave does not leave as something derived either, unless that was there before.
+      const isKept = !base.key.exportable && flagIn(given, 'Extractable') !== false;
+      const masked = given.first('Cryptographic Usage Mask')
+        ? given
+        : given.withOne('Cryptographic Usage Mask', integer(tags.attributeValue, 0));
+      const set = isKept ? masked.withOne('Extractable', boolean(tags.attributeValue, false)) : masked;
+      const shape = madeShape(objectType, format, algorithm, bits);
+      const made = makeObject(work, {
+        ...{ objectType, kept, shape, set, format },
+        ...{ form: 'key', digested: bytes, isMade: true },
+      });
+      addLink(work, made, linkTypes.derivationBase, base.key.id);
+      addLink(work, base, linkTypes.derivedKey, made.key.id, true);
+      return idAnswer(made);
+    } finally {
+      key.fill(0);
+      bytes.fill(0);
+    }
+  },
+};
+
+function derived(work: KeyWork, base: KmipObject, key: Uint8Array, payload: Structure, length: number): Uint8Array {
+  const from = structureIn(payload, tags.derivationParameters);
+  const parameters = structureIn(from, tags.cryptographicParameters);
+  const data = fieldOf(from, tags.derivationData, 'bytes') ?? new Uint8Array();
+  const made = derivedBytes(work, base, { key, data, from, parameters, length }, fieldOf(payload, tags.derivationMethod, 'enumeration'));
+  if (made.length < length) throw new Refusal(reasons.cryptographicFailure, 'fewer bytes are derived than the key needs');
+  return made.slice(0, length);
+}
+
+interface Derivation {
+  readonly key: Uint8Array;
+  readonly data: Uint8Array;
+  readonly from: Structure | undefined;
+  readonly parameters: Structure | undefined;
+  readonly length: number;
+}
+
+function derivedBytes(
+  work: KeyWork,
+  base: KmipObject,
+  { key, data, from, parameters, length }: Derivation,
+  method: number | undefined,
+): Uint8Array {
+  switch (method) {
+    case methods.password: {
+      const salt = fieldOf(from, tags.salt, 'bytes');
+      const iterations = fieldOf(from, tags.iterationCount, 'integer');
+      if (!salt || iterations === undefined) throw new Refusal(reasons.missingData, 'the salt or iteration count is missing');
+      if (iterations < 1 || iterations > mostIterations) {
+        throw new Refusal(reasons.invalidField, `expected 1 to ${mostIterations} iterations`);
+      }
+      return work.run('passwordKey', { hash: hashOf(parameters, 'sha1'), key, salt, iterations, length });
+    }
+    case methods.hash:
+      return hashKey(hashOf(parameters), data.length > 0 ? data : key);
+    case methods.hmac:
+      return hmacKey(hashOf(parameters), key, data);
+    case methods.encrypt: {
+      const cipher = cipherOf(base.key.type, parameters);
+      const given = fieldOf(from, tags.initializationVector, 'bytes') ?? fieldOf(from, tags.ivCounterNonce, 'bytes');
+      const iv = given ?? new Uint8Array(ivLengths[cipher.mode]);
+      return cryptographic(() => blockEncrypt({ ...cipher, key, iv, associated: new Uint8Array() }, data)).bytes;
+    }
+    case methods.counter:
+      return counterKey(hashOf(parameters), key, data, length);
+    default:
+      throw new Refusal(reasons.invalidField, 'keys are not derived by this method here');
+  }
+}
+
+function hashOf(parameters: Structure | undefined, usual?: DerivingHash): DerivingHash {
+  const number = fieldOf(parameters, tags.hashingAlgorithm, 'enumeration');
+  const hash = number === undefined ? usual : hashes[number];
+  if (hash) return hash;
+  throw new Refusal(reasons.invalidField, 'there is no such hash here');
+}

@@ -1,0 +1,104 @@
+// An operation of KMIP, and what one has while it runs: the batch's transaction, the client's version, the ID
+// placeholder, and the object that its record is about.
+import { findKmipObject, type KmipObject, type KmipRight } from '../../core/kmip-objects.ts';
+import type { KeyWork } from '../../core/key-work.ts';
+import { keyRef } from '../../core/managed-keys.ts';
+import type { BatchContext } from '../../http/batch-way.ts';
+import type { KeyType } from '../../model/key-types.ts';
+import type { Slices } from '../../store/sql.ts';
+import { attributesOf, typeOf } from './objects.ts';
+import { laterReasons, Refusal, reasons } from './reasons.ts';
+import { tags } from './tags.ts';
+import { one, type Structure, structure, text } from './ttlv.ts';
+import { isSecond, type Version } from './versions.ts';
+
+export interface Operation {
+  readonly code: number;
+  readonly name: string;
+  readonly since: Version;
+  /** Name under which it is recorded. */
+  readonly action: string;
+  /** Whether it has work for another thread. `type` is the named object's, undefined if that is not known. */
+  readonly isCostly?: (payload: Structure, type: KeyType | undefined) => boolean;
+  readonly run?: (work: Work, payload: Structure) => Structure;
+  /** Instead of `run`, for operations that know no objects: clients that nobody knows may have them, too. */
+  readonly open?: (version: Version, payload: Structure) => Structure;
+  /** Instead of `run`, for work that may be too long for one turn of the event loop. */
+  readonly slices?: (work: Work, payload: Structure) => Slices<Structure>;
+}
+
+interface Found {
+  /** Archived objects too. */
+  readonly archived?: boolean;
+  readonly destroyed?: boolean;
+}
+
+export class Work {
+  readonly ctx: BatchContext;
+  readonly version: Version;
+  readonly keys: KeyWork;
+  /** Unique identifier for items of the batch that name none. */
+  placeholder: string | undefined = undefined;
+  /** The managed key that the item is about. */
+  subject = '';
+
+  constructor(ctx: BatchContext, version: Version, keys: KeyWork) {
+    this.ctx = ctx;
+    this.version = version;
+    this.keys = keys;
+  }
+
+  get now(): number {
+    return this.ctx.world.now();
+  }
+
+  get isSecond(): boolean {
+    return isSecond(this.version);
+  }
+
+  /** The id in a field; the placeholder if there is none. */
+  id(payload: Structure, tag: number = tags.uniqueIdentifier): string {
+    const given = one(payload, tag);
+    if (given?.type === 'text') return given.value;
+    // From 2.0 on an enumeration stands for the placeholder.
+    if (given && (given.type !== 'enumeration' || !this.isSecond)) {
+      throw new Refusal(reasons.invalidMessage, 'the unique identifier is no text');
+    }
+    if (this.placeholder !== undefined) return this.placeholder;
+    throw new Refusal(reasons.missingData, 'expected a unique identifier: no operation before this one has set one');
+  }
+
+  /** The object that a payload names. Throws `Refusal`, `not-found`, `forbidden`. */
+  find(payload: Structure, right: KmipRight, also: Found = {}): KmipObject {
+    return this.byId(this.id(payload), right, also);
+  }
+
+  byId(id: string, right: KmipRight, { archived = false, destroyed = false }: Found = {}): KmipObject {
+    const found = findKmipObject(this.ctx, id, right);
+    this.subject = found.key.name;
+    this.ctx.note({ object: keyRef(found.key) });
+    if (found.isDestroyed && !destroyed) {
+      throw new Refusal(reasons.itemNotFound, 'there is no such object', laterReasons.objectDestroyed);
+    }
+    if (!archived && attributesOf(found).first('Archive Date')) {
+      throw new Refusal(reasons.objectArchived, 'the object is archived');
+    }
+    return found;
+  }
+
+  /** Notes a new object, which items after this one may mean. */
+  made(object: KmipObject): void {
+    this.placeholder = object.key.id;
+    this.subject = object.key.name;
+    this.ctx.note({ object: keyRef(object.key), custody: 'server' });
+  }
+}
+
+/** The answer of an operation that tells no more than the object's id. */
+export function idAnswer({ key }: KmipObject): Structure {
+  return structure(tags.responsePayload, text(tags.uniqueIdentifier, key.id));
+}
+
+export function isKey(object: KmipObject): boolean {
+  return [2, 3, 4].includes(typeOf(object));
+}

@@ -1,0 +1,314 @@
+// Operations that look: Query, Discover Versions, Locate, Get Attributes, Get Attribute List, Check, and Get, which
+// hands a value out.
+import { type KmipObject, searchedObjects } from '../../core/kmip-objects.ts';
+import { keyRef } from '../../core/managed-keys.ts';
+import type { Slices } from '../../store/sql.ts';
+import {
+  type Attribute,
+  AttributeSet,
+  isKnownTo,
+  nameText,
+  readAttribute,
+  readAttributes,
+  readReferences,
+  writeAttribute,
+  writeReference,
+} from './attributes.ts';
+import { states, storage } from './enumerations.ts';
+import {
+  allAttributes,
+  attributesOf,
+  formatOf,
+  keptObjectTypes,
+  leaseSeconds,
+  maskIn,
+  shapeOf,
+  typeOf,
+  valueItem,
+  withValue,
+} from './objects.ts';
+import type { Operation, Work } from './operation.ts';
+import { storeAttributes } from './making.ts';
+import { laterReasons, Refusal, reasons } from './reasons.ts';
+import { tags } from './tags.ts';
+import {
+  all,
+  boolean,
+  enumeration,
+  fieldOf,
+  type Item,
+  integer,
+  interval,
+  isSameValue,
+  long,
+  one,
+  type Structure,
+  structure,
+  structureIn,
+  text,
+  valueIn,
+} from './ttlv.ts';
+import { supportedVersions, versionItem } from './versions.ts';
+import { usageLeft } from './usage-limits.ts';
+import { wrappedValue } from './wrapping.ts';
+
+const queries = { operations: 1, objects: 2, server: 3 } as const;
+
+/** @param operations all operations, which it lists. */
+export function queryOperation(operations: () => readonly Operation[]): Operation {
+  return {
+    code: 0x18,
+    name: 'Query',
+    since: 10,
+    action: 'kmip.query',
+    open(version, payload) {
+      const asked = all(payload, tags.queryFunction).map((item) => valueIn(item, 'enumeration'));
+      const known = operations().filter(({ since }) => since <= version);
+      return structure(
+        tags.responsePayload,
+        asked.includes(queries.operations) ? known.map(({ code }) => enumeration(tags.operation, code)) : [],
+        asked.includes(queries.objects) ? keptObjectTypes.map((type) => enumeration(tags.objectType, type)) : [],
+        asked.includes(queries.server)
+          ? [text(tags.vendorIdentification, 'kms'), structure(tags.serverInformation)]
+          : [],
+      );
+    },
+  };
+}
+
+export const discoverVersions: Operation = {
+  code: 0x1e,
+  name: 'Discover Versions',
+  since: 11,
+  action: 'kmip.query',
+  open(_version, payload) {
+    const asked = all(payload, tags.protocolVersion).map((item) => {
+      const from = structure(item.tag, valueIn(item, 'structure'));
+      const [major, minor] = [tags.protocolVersionMajor, tags.protocolVersionMinor].map((tag) =>
+        fieldOf(from, tag, 'integer'),
+      );
+      return (major ?? 0) * 10 + (minor ?? 0);
+    });
+    const told = supportedVersions.filter((version) => asked.length === 0 || asked.includes(version));
+    return structure(tags.responsePayload, told.map(versionItem));
+  },
+};
+
+/** Objects told by one search. */
+const mostLocated = 1000;
+/** Objects compared in one turn of the event loop. */
+const comparedAtOnce = 200;
+
+interface Search {
+  readonly wanted: readonly Attribute[];
+  readonly storage: number;
+  /** Whether destroyed objects are meant. */
+  readonly isOfDestroyed: boolean;
+}
+
+export const locate: Operation = {
+  code: 0x08,
+  name: 'Locate',
+  since: 10,
+  action: 'key.list',
+  *slices(work, payload): Slices<Structure> {
+    const { version } = work;
+    const own = work.isSecond ? [] : all(payload, tags.attribute).map((item) => readAttribute(version, item));
+    // Some clients of 1.x put the attributes in a Template-Attribute.
+    const wanted = [...own, ...readAttributes(version, payload, tags.templateAttribute, tags.attributes)];
+    const most = countIn(payload, tags.maximumItems) ?? mostLocated;
+    const skipped = countIn(payload, tags.offsetItems);
+    const search: Search = {
+      wanted,
+      storage: fieldOf(payload, tags.storageStatusMask, 'integer') ?? storage.online,
+      isOfDestroyed: wanted.some(({ name, value }) => name === 'State' && Number(value.value) >= states.destroyed),
+    };
+    const name = wanted.find((each) => each.name === 'Name');
+    const text_ = name && nameText(name.value);
+    const found: string[] = [];
+    let count = 0;
+    let compared = 0;
+    for (const object of searchedObjects(work.ctx, text_)) {
+      if (++compared % comparedAtOnce === 0) yield;
+      if (!isWanted(object, search)) continue;
+      const isTold = count++ >= (skipped ?? 0) && found.length < Math.min(most, mostLocated);
+      if (isTold) found.push(object.key.id);
+      else if (skipped === undefined && found.length >= Math.min(most, mostLocated)) break;
+    }
+    work.placeholder = found.length === 1 ? found[0] : undefined;
+    return structure(
+      tags.responsePayload,
+      skipped !== undefined && version >= 13 ? integer(tags.locatedItems, count) : undefined,
+      found.map((id) => text(tags.uniqueIdentifier, id)),
+    );
+  },
+};
+
+function countIn(payload: Structure, tag: number): number | undefined {
+  const count = fieldOf(payload, tag, 'integer');
+  if (count !== undefined && count < 0) throw new Refusal(reasons.invalidField, 'a negative number of items');
+  return count;
+}
+
+function isWanted(object: KmipObject, { wanted, storage: where, isOfDestroyed }: Search): boolean {
+  if (object.isDestroyed !== isOfDestroyed) return false;
+  const isArchived = attributesOf(object).first('Archive Date') !== undefined;
+  if ((where & (isArchived ? storage.archived : storage.online)) === 0) return false;
+  const set = allAttributes(object);
+  return wanted.every((attribute) => fits(set, attribute, wanted));
+}
+
+/** Two dates of one name are a range. */
+function fits(set: AttributeSet, { name, value }: Attribute, wanted: readonly Attribute[]): boolean {
+  const there = [...set.get(name).values()];
+  if (value.type === 'date') {
+    const dates = wanted.flatMap((each) => (each.name === name && each.value.type === 'date' ? [each.value.value] : []));
+    if (dates.length === 2) {
+      const [low = 0n, high = 0n] = dates.toSorted((a, b) => (a < b ? -1 : 1));
+      return there.some((each) => each.type === 'date' && each.value >= low && each.value <= high);
+    }
+  }
+  if (name === 'Cryptographic Usage Mask' && value.type === 'integer') {
+    return there.some((each) => each.type === 'integer' && (each.value & value.value) === value.value);
+  }
+  if (value.type !== 'structure') return there.some((each) => isSameValue(each, value));
+  // Fields that are left out may have any value.
+  return there.some(
+    (each) =>
+      each.type === 'structure' &&
+      value.value.every((field) => each.value.some((its) => its.tag === field.tag && isSameValue(its, field))),
+  );
+}
+
+/** Attributes in their order, as far as the client knows them. */
+function told(work: Work, set: AttributeSet, names: readonly string[]): readonly Attribute[] {
+  const wanted = names.length > 0 ? names : set.names;
+  return wanted
+    .filter((name) => isKnownTo(name, work.version))
+    .flatMap((name) => [...set.get(name)].map(([index, value]) => ({ name, index, value: olderValue(work, name, value) })));
+}
+
+/** The value without fields that came later than the client's version. */
+function olderValue({ version }: Work, name: string, value: Item): Item {
+  if (name !== 'Digest' || version > 10 || value.type !== 'structure') return value;
+  return structure(
+    value.tag,
+    value.value.filter(({ tag }) => tag !== tags.keyFormatType),
+  );
+}
+
+function fullSet(work: Work, object: KmipObject): AttributeSet {
+  const set = allAttributes(object);
+  const format = work.isSecond ? formatOf(shapeOf(object)) : undefined;
+  return set.withOne('Key Format Type', format === undefined ? undefined : enumeration(tags.attributeValue, format));
+}
+
+export const getAttributes: Operation = {
+  code: 0x0b,
+  name: 'Get Attributes',
+  since: 10,
+  action: 'key.read',
+  run(work, payload) {
+    const names = readReferences(work.version, payload);
+    const object = work.find(payload, 'read', { archived: true, destroyed: true });
+    const items = told(work, fullSet(work, object), names).map((each) => writeAttribute(work.version, each));
+    return structure(
+      tags.responsePayload,
+      text(tags.uniqueIdentifier, object.key.id),
+      work.isSecond ? structure(tags.attributes, items) : items,
+    );
+  },
+};
+
+export const getAttributeList: Operation = {
+  code: 0x0c,
+  name: 'Get Attribute List',
+  since: 10,
+  action: 'key.read',
+  run(work, payload) {
+    const object = work.find(payload, 'read', { archived: true, destroyed: true });
+    const names = fullSet(work, object).names.filter((name) => isKnownTo(name, work.version));
+    return structure(
+      tags.responsePayload,
+      text(tags.uniqueIdentifier, object.key.id),
+      names.map((name) => writeReference(work.version, name)),
+    );
+  },
+};
+
+export const check: Operation = {
+  code: 0x09,
+  name: 'Check',
+  since: 10,
+  action: 'key.read',
+  run(work, payload) {
+    const object = work.find(payload, 'read');
+    const mask = fieldOf(payload, tags.cryptographicUsageMask, 'integer') ?? 0;
+    const count = fieldOf(payload, tags.usageLimitsCount, 'long');
+    const lease = fieldOf(payload, tags.leaseTime, 'interval') ?? 0;
+    const left = usageLeft(object);
+    const unfit: Item[] = [];
+    if (count !== undefined && left !== undefined && count > left) unfit.push(long(tags.usageLimitsCount, left));
+    if ((maskIn(object) & mask) !== mask) unfit.push(integer(tags.cryptographicUsageMask, maskIn(object)));
+    if (lease > leaseSeconds) unfit.push(interval(tags.leaseTime, leaseSeconds));
+    if (work.isSecond && unfit.length > 0) {
+      const { incompatibleUsageMask } = laterReasons;
+      throw new Refusal(reasons.permissionDenied, 'the object does not allow what was asked', incompatibleUsageMask);
+    }
+    work.placeholder = object.key.id;
+    return structure(tags.responsePayload, text(tags.uniqueIdentifier, object.key.id), unfit);
+  },
+};
+
+/** States in which a value is handed out: any but that in which nothing is done. */
+function needHandingOut(work: Work, object: KmipObject, isWrapped: boolean): void {
+  const isOld = work.version < 14;
+  if (object.state === 'suspended') throw new Refusal(reasons.permissionDenied, 'the object is suspended');
+  if (!object.key.exportable) {
+    const reason = isOld ? reasons.permissionDenied : reasons.notExtractable;
+    throw new Refusal(reason, 'the object may not leave the appliance', reasons.notExtractable);
+  }
+  if (!isWrapped && attributesOf(object).first('Sensitive')?.value === true) {
+    const reason = isOld ? reasons.permissionDenied : reasons.sensitive;
+    throw new Refusal(reason, 'the object leaves the appliance wrapped only', reasons.sensitive);
+  }
+}
+
+export const get: Operation = {
+  code: 0x0a,
+  name: 'Get',
+  since: 10,
+  action: 'key.export',
+  run(work, payload) {
+    const object = work.find(payload, 'export');
+    const specification = structureIn(payload, tags.keyWrappingSpecification);
+    if (one(payload, tags.keyCompressionType)) {
+      throw new Refusal(reasons.keyCompressionTypeNotSupported, 'compressed keys are not handed out');
+    }
+    needHandingOut(work, object, specification !== undefined);
+    const asked = fieldOf(payload, tags.keyFormatType, 'enumeration');
+    const shape = shapeOf(object);
+    const format = asked === formatOf(shape) ? undefined : asked;
+    const item = valueItem(work.ctx, object, format);
+    const whole = specification
+      ? wrappedValue(work, object, { specification, shape, format, item })
+      : withValue(shape, item, format);
+    const how = specification ? ('wrapped' as const) : ('plaintext' as const);
+    work.subject = object.key.name;
+    work.ctx.note({ object: keyRef(object.key), transfer: how });
+    noLongerFresh(work, object);
+    return structure(
+      tags.responsePayload,
+      enumeration(tags.objectType, typeOf(object)),
+      text(tags.uniqueIdentifier, object.key.id),
+      whole,
+    );
+  },
+};
+
+function noLongerFresh(work: Work, object: KmipObject): void {
+  const set = attributesOf(object);
+  if (object.row && set.first('Fresh')?.value === true) {
+    storeAttributes(work, object, set.withOne('Fresh', boolean(tags.attributeValue, false)));
+  }
+}

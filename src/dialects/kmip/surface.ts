@@ -1,0 +1,293 @@
+// The appliance as a KMIP server: a message comes as the body of POST /kmip, in HTTPS or from the listener of its own,
+// and is answered in one transaction. Clients are API keys, proved by the certificate of the connection.
+import { Bearer } from '../../core/credential.ts';
+import { isUnfinished, type KeyWork } from '../../core/key-work.ts';
+import { isOfKnownAuthority, type PresentedCertificate, provenBy } from '../../core/proofs/client-certificates.ts';
+import { KmsError } from '../../errors.ts';
+import { sealedError } from '../../http/admission.ts';
+import type { AppliancePort, OpenState, State } from '../../http/appliance-port.ts';
+import { type BatchContext, BatchWay, unknownClient } from '../../http/batch-way.ts';
+import { type ApiRequest, programsCertificate } from '../../http/request.ts';
+import type { Answer } from '../../http/request-log.ts';
+import { type Outcome, type RequestResult, refused } from '../../http/respond.ts';
+import type { Ways } from '../../http/surface.ts';
+import type { TenantHandle } from '../../http/tenant-directory.ts';
+import type { KeyType } from '../../model/key-types.ts';
+import type { Tables } from '../../store/port.ts';
+import type { Slices } from '../../store/sql.ts';
+import {
+  answerMessage,
+  type BatchItem,
+  type ItemResult,
+  MessageRefusal,
+  messageLimits,
+  type RequestMessage,
+  readMessage,
+  refusedMessage,
+  resultItem,
+  tooLong,
+} from './messages.ts';
+import { type Operation, Work } from './operation.ts';
+import { operationOf } from './operations.ts';
+import { Refusal, reasonOf, reasons } from './reasons.ts';
+import { tags } from './tags.ts';
+import { one, type Structure } from './ttlv.ts';
+import type { Version } from './versions.ts';
+
+export const kmipPath = '/kmip';
+const mediaType = 'application/octet-stream';
+
+export function kmipSurface(appliance: AppliancePort, ways: Ways): Answer {
+  const surface = new KmipSurface(appliance, ways);
+  const handle = ways.logged({ path: kmipPath, counted: 'kmip' }, (request: ApiRequest, state: State) =>
+    surface.serve(request, state),
+  );
+  return (request) => handle(request, undefined);
+}
+
+interface Found {
+  readonly handle: TenantHandle;
+  /** Whether its certificate proves an API key. */
+  readonly isKnown: boolean;
+}
+
+class KmipSurface {
+  readonly #appliance: AppliancePort;
+  readonly #way: BatchWay;
+  /** Tenants of certificates, one object for each connection; each message finds out again if it still holds. */
+  readonly #tenants = new WeakMap<PresentedCertificate, string>();
+
+  constructor(appliance: AppliancePort, ways: Ways) {
+    this.#appliance = appliance;
+    this.#way = new BatchWay(appliance, ways.queue);
+  }
+
+  async serve(request: ApiRequest, state: State): Promise<RequestResult> {
+    if (request.method !== 'POST' || request.path !== kmipPath) {
+      return { outcome: refused(new KmsError('not-found', `messages of KMIP are POST ${kmipPath}`)) };
+    }
+    const certificate = programsCertificate(request);
+    if (!certificate) return { outcome: refused(noCertificate) };
+    const now = this.#appliance.world.now();
+    if (state.sealed) return { outcome: told(refusedMessage(14, now, sealedError)) };
+    const found = await this.#find(state, certificate);
+    if (!found) return { outcome: refused(unknownClient), granted: false };
+    const bytes = await request.body.read(messageLimits.bytes + 8, undefined);
+    if (!bytes) return { outcome: refused(new KmsError('too-large', 'the message is too long')) };
+    let message: RequestMessage;
+    try {
+      message = readMessage(bytes);
+    } catch (error) {
+      if (!(error instanceof MessageRefusal)) throw error;
+      return { outcome: told(refusedMessage(error.version, now, error)), tenant: found.handle.tenant.id };
+    }
+    return this.#answer(request, state, found, message);
+  }
+
+  async #answer(request: ApiRequest, state: OpenState, found: Found, message: RequestMessage): Promise<RequestResult> {
+    const { handle } = found;
+    const credential = credentialIn(message);
+    const tenant = handle.tenant.id;
+    if (!found.isKnown && !credential) return { outcome: told(this.#answerStranger(message)), tenant };
+    const [first] = message.items;
+    const operation = first && operationOf(first.operation);
+    try {
+      const result = await this.#way.run({ ...request, tenant: handle.tenant.name }, state, handle, {
+        dialect: 'kmip',
+        action: operation?.action ?? 'kmip.query',
+        credential: credential?.bearer,
+        isCostly: message.items.some((item) => isCostly(handle, item)),
+        isLong: message.items.length > 1 || message.items.some((item) => operationOf(item.operation)?.slices),
+        run: (ctx, keys) => this.#run(ctx, keys, message, credential?.name),
+      });
+      const { acts, caller, value } = result;
+      const did = acts.map(({ status }) => status);
+      const granted = acts.every((act) => act.granted);
+      return { outcome: told(value), tenant, keyid: caller.id, dialect: 'kmip', did, granted };
+    } catch (error) {
+      const outcome = refused(error);
+      const items = message.items.slice(0, message.onFailure === 'continue' ? undefined : 1);
+      const now = this.#appliance.world.now();
+      const answer = answerMessage(message.version, now, items.map((item) => resultItem(message.version, item, { error })));
+      return { outcome: { ...told(answer), cause: outcome.cause }, tenant, dialect: 'kmip', granted: false };
+    }
+  }
+
+  /** The tenant that knows the certificate, or its authority. */
+  async #find({ tenants }: OpenState, certificate: PresentedCertificate): Promise<Found | undefined> {
+    const names = tenants.names();
+    const last = this.#tenants.get(certificate);
+    const ordered = last === undefined ? names : [last, ...names.filter((name) => name !== last)];
+    const handles = ordered.flatMap((name) => tenants.byName(name) ?? []);
+    for (const handle of handles) {
+      if (!handle.store.read((tables) => provenBy(tables, certificate))) continue;
+      this.#tenants.set(certificate, handle.tenant.name);
+      return { handle, isKnown: true };
+    }
+    // For certain: another node may have made the proof.
+    for (const handle of handles) {
+      const is = (tables: Tables) => ({ proof: provenBy(tables, certificate) !== undefined, ...this.#authority(tables, certificate) });
+      const { proof, authority } = await handle.store.transaction(is);
+      if (proof || authority) return { handle, isKnown: proof };
+    }
+    return undefined;
+  }
+
+  #authority(tables: Tables, certificate: PresentedCertificate): { readonly authority: boolean } {
+    return { authority: isOfKnownAuthority(tables, certificate, this.#appliance.world.now()) };
+  }
+
+  /** What clients may know that no API key stands behind. */
+  #answerStranger({ version, items }: RequestMessage): Uint8Array {
+    const results = items.map((item): [BatchItem, ItemResult] => {
+      try {
+        const { open } = knownOperation(item, version);
+        if (!open) throw unknownClient;
+        return [item, { payload: open(version, item.payload) }];
+      } catch (error) {
+        return [item, { error }];
+      }
+    });
+    const now = this.#appliance.world.now();
+    return answerMessage(version, now, results.map(([item, result]) => resultItem(version, item, result)));
+  }
+
+  /** The answer to a message, made in the transaction. */
+  *#run(ctx: BatchContext, keys: KeyWork, message: RequestMessage, name: string | undefined): Slices<Uint8Array> {
+    // A name with the password of another is a wrong credential.
+    if (name !== undefined && ctx.caller.id !== name) throw unknownClient;
+    const { version, mostBytes, onFailure, items } = message;
+    const run = () => this.#runItems(ctx, new Work(ctx, version, keys), message);
+    if (mostBytes === undefined && onFailure !== 'undo') return yield* run();
+    const before = ctx.acts.length;
+    try {
+      return yield* ctx.tx.savepointInSlices(function* () {
+        const answer = yield* run();
+        if (mostBytes !== undefined && answer.length > mostBytes) throw new TooLong();
+        return answer;
+      });
+    } catch (error) {
+      if (error instanceof Undone) {
+        markUndone(ctx, before, error.results.length - 1);
+        return answerMessage(version, this.#appliance.world.now(), error.results.map((result, n) => resultItem(version, items[n], result)));
+      }
+      if (!(error instanceof TooLong)) throw error;
+      markUndone(ctx, before, ctx.acts.length - before);
+      return tooLong(items[0], version, this.#appliance.world.now());
+    }
+  }
+
+  *#runItems(ctx: BatchContext, work: Work, { version, items, onFailure }: RequestMessage): Slices<Uint8Array> {
+    const results: ItemResult[] = [];
+    for (const item of items) {
+      if (results.length > 0) yield;
+      const result = yield* this.#runItem(ctx, work, item);
+      results.push(result);
+      if (result.payload || onFailure === 'continue') continue;
+      if (onFailure === 'undo') throw new Undone(results);
+      break;
+    }
+    const now = this.#appliance.world.now();
+    return answerMessage(version, now, results.map((result, n) => resultItem(version, items[n], result)));
+  }
+
+  *#runItem(ctx: BatchContext, work: Work, item: BatchItem): Slices<ItemResult> {
+    const operation = operationOf(item.operation);
+    ctx.deed = undefined;
+    work.subject = '';
+    const placeholder = work.placeholder;
+    const named = { action: operation?.action ?? 'kmip.query', operation: operation?.name ?? `${item.operation}` };
+    try {
+      const known = knownOperation(item, work.version);
+      const payload = yield* ctx.tx.savepointInSlices(() => performed(known, work, item.payload));
+      this.#record(ctx, work, named, undefined);
+      return { payload };
+    } catch (error) {
+      if (isUnfinished(error)) throw error;
+      work.placeholder = placeholder;
+      this.#record(ctx, work, named, error);
+      if (!reasonOf(error)) this.#appliance.logger.error({ err: error, route: kmipPath }, 'an operation failed');
+      return { error };
+    }
+  }
+
+  #record(ctx: BatchContext, work: Work, named: { action: string; operation: string }, error: unknown): void {
+    const { action, operation } = named;
+    const isDenied = error instanceof KmsError && error.code === 'forbidden';
+    ctx.acts.push({
+      action,
+      ringname: work.subject,
+      status: error === undefined ? 200 : refused(error).status,
+      granted: !isDenied,
+      deed: error === undefined ? ctx.deed : undefined,
+      props: { operation, ...(error !== undefined && { reason: reasonOf(error)?.reason ?? reasons.generalFailure }) },
+    });
+  }
+}
+
+const noCertificate = new KmsError('unauthenticated', 'expected a client certificate');
+
+/** Ends a batch of which everything is taken back. */
+class Undone extends Error {
+  readonly results: readonly ItemResult[];
+
+  constructor(results: readonly ItemResult[]) {
+    super('undone');
+    this.results = results.map((each, n) => (n === results.length - 1 ? each : { isUndone: true }));
+  }
+}
+
+class TooLong extends Error {}
+
+/** Acts that are recorded as taken back: `count` of them from `from` on. */
+function markUndone(ctx: BatchContext, from: number, count: number): void {
+  for (let n = from; n < from + count; n++) {
+    const act = ctx.acts[n];
+    if (act) ctx.acts[n] = { ...act, deed: undefined, props: { ...act.props, undone: true } };
+  }
+}
+
+/** Throws `Refusal` for an operation that the version has not, or an extension that must be understood. */
+function knownOperation({ operation: code, isExtended }: BatchItem, version: Version): Operation {
+  const operation = operationOf(code);
+  if (!operation || operation.since > version) {
+    throw new Refusal(reasons.operationNotSupported, 'the operation is not supported');
+  }
+  if (isExtended) throw new Refusal(reasons.featureNotSupported, 'the extension of the message is not known');
+  return operation;
+}
+
+function* performed({ run, open, slices }: Operation, work: Work, payload: Structure): Slices<Structure> {
+  if (slices) return yield* slices(work, payload);
+  if (open) return open(work.version, payload);
+  if (run) return run(work, payload);
+  throw new KmsError('internal', 'expected an operation that does something');
+}
+
+/** Whether some work of the item is for another thread; if that is not clear, the operation tells what is wrong. */
+function isCostly({ store }: TenantHandle, { operation, payload }: BatchItem): boolean {
+  const costly = operationOf(operation)?.isCostly;
+  if (!costly) return false;
+  try {
+    return costly(payload, store.read((tables) => typeNamed(tables, payload)));
+  } catch (error) {
+    if (error instanceof KmsError) return true;
+    throw error;
+  }
+}
+
+function typeNamed({ managedKeys }: Pick<Tables, 'managedKeys'>, payload: Structure): KeyType | undefined {
+  const id = one(payload, tags.uniqueIdentifier);
+  return id?.type === 'text' ? managedKeys.byId(id.value)?.type : undefined;
+}
+
+/** An API key's id and secret, as name and password; other names and passwords prove nothing here, and do no harm. */
+function credentialIn({ credential }: RequestMessage) {
+  if (!credential || !/^apik_/.test(credential.name)) return undefined;
+  return { name: credential.name, bearer: new Bearer(credential.password) };
+}
+
+function told(bytes: Uint8Array): Outcome {
+  // Cast: messages are encoded into memory of their own.
+  return { status: 200, body: {}, content: bytes as Uint8Array<ArrayBuffer>, headers: { 'Content-Type': mediaType } };
+}
