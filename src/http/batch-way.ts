@@ -90,12 +90,7 @@ export class BatchWay {
   }
 
   /** Throws `unauthenticated`, and as the store does. */
-  async run<R>(
-    request: ApiRequest,
-    open: OpenState,
-    handle: TenantHandle,
-    batch: Batch<R>,
-  ): Promise<BatchResult<R>> {
+  async run<R>(request: ApiRequest, open: OpenState, handle: TenantHandle, batch: Batch<R>): Promise<BatchResult<R>> {
     const refusal = open.refuseWrites();
     if (refusal) throw refusal;
     const turn = new Turn(this.#queue, handle.tenant.id, () => this.#asker(request, handle, batch));
@@ -125,7 +120,11 @@ export class BatchWay {
     }
   }
 
-  #callerOf(tx: Pick<Transaction, 'apiKeys' | 'proofs' | 'sessions' | 'users' | 'workloadSessions'>, from: ApiRequest, { credential }: Pick<Batch<unknown>, 'credential'>) {
+  #callerOf(
+    tx: Pick<Transaction, 'apiKeys' | 'proofs' | 'sessions' | 'users' | 'workloadSessions'>,
+    from: ApiRequest,
+    { credential }: Pick<Batch<unknown>, 'credential'>,
+  ) {
     const now = this.#appliance.world.now();
     return credential ? authenticate(tx, credential, from, now) : authenticateCertificate(tx, from, now);
   }

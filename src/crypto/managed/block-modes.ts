@@ -111,7 +111,9 @@ function unpad(bytes: Uint8Array, padding: BlockPadding): Uint8Array | undefined
 
 function seal({ mode, key, iv, associated }: BlockCipher, plaintext: Uint8Array): Uint8Array {
   if (mode === 'chacha20-poly1305') {
-    return native().sealChaCha?.(key, iv, plaintext, associated) ?? chacha20poly1305(key, iv, associated).encrypt(plaintext);
+    return (
+      native().sealChaCha?.(key, iv, plaintext, associated) ?? chacha20poly1305(key, iv, associated).encrypt(plaintext)
+    );
   }
   const fast = iv.length === 12 && key.length !== 24 ? native().sealGcm : undefined;
   return fast?.(key, iv, plaintext, associated) ?? gcm(key, iv, associated).encrypt(plaintext);

@@ -1,14 +1,8 @@
 // Operations that change attributes: Add, Modify, Delete and Set Attribute.
-import { describedObject, type KmipObject, NameTaken, setKmipFields } from '../../core/kmip-objects.ts';
+
 import { isAllowed } from '../../core/authorization.ts';
-import {
-  type Attribute,
-  AttributeSet,
-  readOne,
-  readReference,
-  ruleOf,
-  writeAttribute,
-} from './attributes.ts';
+import { describedObject, type KmipObject, NameTaken, setKmipFields } from '../../core/kmip-objects.ts';
+import { type Attribute, AttributeSet, readOne, readReference, ruleOf, writeAttribute } from './attributes.ts';
 import { storeAttributes } from './making.ts';
 import { allAttributes, attributesOf, hasState, typeOf } from './objects.ts';
 import { idAnswer, type Operation, type Work } from './operation.ts';
@@ -94,7 +88,11 @@ export const addAttribute: Operation = {
     const isSingle = rule !== undefined && rule.isMany !== true;
     if ((isSingle && there.size > 0 && !isRepeatable) || set.has(name, value)) {
       if (!isRepeatable) {
-        throw new Refusal(reasons.illegalOperation, 'the attribute has this value, or one already', laterReasons.singleValued);
+        throw new Refusal(
+          reasons.illegalOperation,
+          'the attribute has this value, or one already',
+          laterReasons.singleValued,
+        );
       }
     }
     const after = isSingle ? set.withOne(name, value) : set.withMore(name, value);
@@ -105,7 +103,12 @@ export const addAttribute: Operation = {
 };
 
 /** The index of the value that a payload of 2.x names; that which was sent in 1.x. */
-function indexOf(payload: Structure, work: Work, { name, index = 0 }: Pick<Attribute, 'name' | 'index'>, set: AttributeSet) {
+function indexOf(
+  payload: Structure,
+  work: Work,
+  { name, index = 0 }: Pick<Attribute, 'name' | 'index'>,
+  set: AttributeSet,
+) {
   if (!work.isSecond || !one(payload, tags.currentAttribute)) return index;
   const current = readOne(work.version, payload, tags.currentAttribute);
   const found = [...set.get(name)].find(([, value]) => isSameValue(value, current.value));
@@ -126,7 +129,10 @@ export const modifyAttribute: Operation = {
     const all = allAttributes(object);
     const index = indexOf(payload, work, attribute, all);
     if (!all.get(name).has(index)) {
-      throw new Refusal(all.get(name).size > 0 ? reasons.itemNotFound : reasons.invalidField, 'the attribute is not there');
+      throw new Refusal(
+        all.get(name).size > 0 ? reasons.itemNotFound : reasons.invalidField,
+        'the attribute is not there',
+      );
     }
     const set = attributesOf(object);
     put(work, object, attribute, set.with(name, new Map([...set.get(name), [index, value]])));

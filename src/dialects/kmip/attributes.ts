@@ -46,7 +46,13 @@ export const attributeRules: readonly AttributeRule[] = [
   { name: 'Unique Identifier', tag: tags.uniqueIdentifier, type: 'text', since: 10, changes: 'server' },
   { name: 'Name', tag: tags.name, type: 'structure', since: 10, changes: 'free', isMany: true },
   { name: 'Object Type', tag: tags.objectType, type: 'enumeration', since: 10, changes: 'server' },
-  { name: 'Cryptographic Algorithm', tag: tags.cryptographicAlgorithm, type: 'enumeration', since: 10, changes: 'once' },
+  {
+    name: 'Cryptographic Algorithm',
+    tag: tags.cryptographicAlgorithm,
+    type: 'enumeration',
+    since: 10,
+    changes: 'once',
+  },
   { name: 'Cryptographic Length', tag: tags.cryptographicLength, type: 'integer', since: 10, changes: 'once' },
   {
     ...{ name: 'Cryptographic Parameters', tag: tags.cryptographicParameters, type: 'structure' },
@@ -98,13 +104,18 @@ export const attributeRules: readonly AttributeRule[] = [
   { name: 'Always Sensitive', tag: tags.alwaysSensitive, type: 'boolean', since: 14, changes: 'server' },
   { name: 'Extractable', tag: tags.extractable, type: 'boolean', since: 14, changes: 'kept' },
   { name: 'Never Extractable', tag: tags.neverExtractable, type: 'boolean', since: 14, changes: 'server' },
-  { name: 'Key Format Type', tag: tags.keyFormatType, type: 'enumeration', since: 20, changes: 'server' },
 ];
 
 const byName = new Map(attributeRules.map((rule) => [rule.name, rule]));
 const byTag = new Map(attributeRules.map((rule) => [rule.tag, rule]));
 
-export const attributeLimits = { ofObject: 200, custom: 50, valueBytes: 4096, customBytes: 1024, nameBytes: 255 } as const;
+export const attributeLimits = {
+  ofObject: 200,
+  custom: 50,
+  valueBytes: 4096,
+  customBytes: 1024,
+  nameBytes: 255,
+} as const;
 
 /** Attributes of the client's own (`x-`) and of others' servers (`y-`). */
 export function isCustom(name: string): boolean {
@@ -193,7 +204,8 @@ function checkValue(name: string, value: Item): void {
   if (name === 'Name') checkName(value);
   if (name === 'Link') {
     const isWhole =
-      fieldOf(value, tags.linkType, 'enumeration') !== undefined && one(value, tags.linkedObjectIdentifier) !== undefined;
+      fieldOf(value, tags.linkType, 'enumeration') !== undefined &&
+      one(value, tags.linkedObjectIdentifier) !== undefined;
     if (!isWhole) throw new Refusal(reasons.invalidField, 'a link lacks its type or object');
   }
   if (isCustom(name) && value.value.some(({ type }) => type === 'structure')) {
@@ -275,12 +287,14 @@ function referencedName(item: Item): string {
 export function readAttributes(version: Version, payload: Structure, first: number, second: number): Attribute[] {
   const given = all(payload, isSecond(version) ? second : first).flatMap((item) => valueIn(item, 'structure'));
   if (given.length > attributeLimits.ofObject) throw new Refusal(reasons.invalidField, 'too many attributes');
-  return given.filter((item) => !isOdd(item)).map((item) => {
-    if (item.tag === tags.name && !isSecond(version)) {
-      throw new Refusal(reasons.itemNotFound, 'there are no templates here');
-    }
-    return readAttribute(version, item);
-  });
+  return given
+    .filter((item) => !isOdd(item))
+    .map((item) => {
+      if (item.tag === tags.name && !isSecond(version)) {
+        throw new Refusal(reasons.itemNotFound, 'there are no templates here');
+      }
+      return readAttribute(version, item);
+    });
 }
 
 /** Whether it is a field of Locate, which some clients send as an attribute: it says nothing of an object. */
@@ -310,7 +324,12 @@ export class AttributeSet {
     if (!set) {
       set = new AttributeSet(
         // Cast: `toJson` wrote the column.
-        new Map(Object.entries(attributes as Record<string, [number, string][]>).map(([name, list]) => [name, new Map(list.map(([index, value]) => [index, storedItem(value)]))])),
+        new Map(
+          Object.entries(attributes as Record<string, [number, string][]>).map(([name, list]) => [
+            name,
+            new Map(list.map(([index, value]) => [index, storedItem(value)])),
+          ]),
+        ),
       );
       read.set(attributes, set);
     }

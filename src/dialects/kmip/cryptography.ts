@@ -22,7 +22,17 @@ import { attributesOf } from './objects.ts';
 import type { Operation, Work } from './operation.ts';
 import { Refusal, reasons } from './reasons.ts';
 import { tags } from './tags.ts';
-import { byteString, enumeration, fieldOf, integer, one, type Structure, structure, structureIn, text } from './ttlv.ts';
+import {
+  byteString,
+  enumeration,
+  fieldOf,
+  integer,
+  one,
+  type Structure,
+  structure,
+  structureIn,
+  text,
+} from './ttlv.ts';
 import { takeUsage } from './usage-limits.ts';
 import { keyInUse, type Use } from './uses.ts';
 
@@ -318,7 +328,8 @@ function needOwnAlgorithm({ type }: KeyInUse, from: Structure | undefined): void
   const algorithm = fieldOf(from, tags.cryptographicAlgorithm, 'enumeration');
   const hash = fieldOf(from, tags.hashingAlgorithm, 'enumeration');
   const own = Object.hasOwn(hmacHashes, type) ? hmacHashes[type as keyof typeof hmacHashes] : undefined;
-  const fits = (algorithm === undefined || hmacAlgorithms[algorithm] === type) && (hash === undefined || hashes[hash] === own);
+  const fits =
+    (algorithm === undefined || hmacAlgorithms[algorithm] === type) && (hash === undefined || hashes[hash] === own);
   if (!fits) throw new Refusal(reasons.invalidField, 'the key makes MACs of its own algorithm alone');
 }
 

@@ -34,7 +34,10 @@ export const deriveKey: Operation = {
     if (objectType !== objectTypes.symmetricKey && objectType !== objectTypes.secretData) {
       throw new Refusal(reasons.invalidField, 'only symmetric keys and secret data are derived');
     }
-    const given = givenSet(readAttributes(work.version, payload, tags.templateAttribute, tags.attributes), work.version);
+    const given = givenSet(
+      readAttributes(work.version, payload, tags.templateAttribute, tags.attributes),
+      work.version,
+    );
     const bits = numberIn(given, 'Cryptographic Length');
     if (bits === undefined || bits < 8 || bits % 8 !== 0 || bits / 8 > longestDerived) {
       throw new Refusal(reasons.invalidField, 'expected a Cryptographic Length of whole bytes');
@@ -45,7 +48,10 @@ export const deriveKey: Operation = {
     use.count(stored.version);
     try {
       const algorithm = numberIn(given, 'Cryptographic Algorithm');
-      const kept = objectType === objectTypes.secretData ? { type: 'secret' as const, key: bytes } : symmetricKey(algorithm, bytes);
+      const kept =
+        objectType === objectTypes.secretData
+          ? { type: 'secret' as const, key: bytes }
+          : symmetricKey(algorithm, bytes);
       const format = objectType === objectTypes.secretData ? formats.opaque : formats.raw;
       // What may not leave does not leave as something derived either, unless that was there before.
       const isKept = !base.key.exportable && flagIn(given, 'Extractable') !== false;
@@ -72,8 +78,14 @@ function derived(work: KeyWork, base: KmipObject, key: Uint8Array, payload: Stru
   const from = structureIn(payload, tags.derivationParameters);
   const parameters = structureIn(from, tags.cryptographicParameters);
   const data = fieldOf(from, tags.derivationData, 'bytes') ?? new Uint8Array();
-  const made = derivedBytes(work, base, { key, data, from, parameters, length }, fieldOf(payload, tags.derivationMethod, 'enumeration'));
-  if (made.length < length) throw new Refusal(reasons.cryptographicFailure, 'fewer bytes are derived than the key needs');
+  const made = derivedBytes(
+    work,
+    base,
+    { key, data, from, parameters, length },
+    fieldOf(payload, tags.derivationMethod, 'enumeration'),
+  );
+  if (made.length < length)
+    throw new Refusal(reasons.cryptographicFailure, 'fewer bytes are derived than the key needs');
   return made.slice(0, length);
 }
 
@@ -95,7 +107,8 @@ function derivedBytes(
     case methods.password: {
       const salt = fieldOf(from, tags.salt, 'bytes');
       const iterations = fieldOf(from, tags.iterationCount, 'integer');
-      if (!salt || iterations === undefined) throw new Refusal(reasons.missingData, 'the salt or iteration count is missing');
+      if (!salt || iterations === undefined)
+        throw new Refusal(reasons.missingData, 'the salt or iteration count is missing');
       if (iterations < 1 || iterations > mostIterations) {
         throw new Refusal(reasons.invalidField, `expected 1 to ${mostIterations} iterations`);
       }

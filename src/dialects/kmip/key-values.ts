@@ -1,10 +1,11 @@
 // Keys of KMIP as bytes: from a key block to a managed key, and back in any format that the key has.
+
+import { isAsymmetric, isRsa } from '../../core/key-versions.ts';
+import type { KeyWork } from '../../core/key-work.ts';
 import { equalBytes } from '../../crypto/bytes.ts';
-import { der, derUnsigned, tags as derTags, onlySequence } from '../../crypto/der.ts';
+import { der, tags as derTags, derUnsigned, onlySequence } from '../../crypto/der.ts';
 import { exportPkcs8, exportTraditional, importKey, importPublicKey } from '../../crypto/managed/keys.ts';
 import { rsaOid, rsaPublicNumbers } from '../../crypto/managed/rsa-keys.ts';
-import type { KeyWork } from '../../core/key-work.ts';
-import { isAsymmetric, isRsa } from '../../core/key-versions.ts';
 import { KmsError } from '../../errors.ts';
 import { type KeyType, keyTypeFacts, keyTypes } from '../../model/key-types.ts';
 import { algorithms, formats, objectTypes } from './enumerations.ts';
@@ -55,7 +56,11 @@ const curves: Readonly<Record<number, KeyType>> = {
 };
 
 /** The type of a key to make; undefined if there is none. */
-export function typeToMake(algorithm: number, bits: number | undefined, curve: number | undefined): KeyType | undefined {
+export function typeToMake(
+  algorithm: number,
+  bits: number | undefined,
+  curve: number | undefined,
+): KeyType | undefined {
   if (curve !== undefined && ecAlgorithms.includes(algorithm)) return curves[curve];
   return keyTypes.find(
     (type) =>
@@ -191,7 +196,10 @@ export function formatted(kept: KeptKey, format: number): Item | undefined {
   return bytes && (bytes instanceof Uint8Array ? byteString(tags.keyMaterial, bytes) : bytes);
 }
 
-function privateFormat({ type, key }: { type: KeyType; key: Uint8Array }, format: number): Uint8Array | Item | undefined {
+function privateFormat(
+  { type, key }: { type: KeyType; key: Uint8Array },
+  format: number,
+): Uint8Array | Item | undefined {
   if (!isAsymmetric(type)) {
     if (format === formats.raw || (type === 'secret' && format === formats.opaque)) return key.slice();
     return format === formats.transparentSymmetric

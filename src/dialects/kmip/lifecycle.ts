@@ -1,10 +1,5 @@
 // Operations on the life of objects: Activate, Revoke, Destroy, Archive, Recover, leases and allocations, and Re-key.
-import {
-  destroyKmipObject,
-  type KmipObject,
-  moveKmipObject,
-  needMaking,
-} from '../../core/kmip-objects.ts';
+import { destroyKmipObject, type KmipObject, moveKmipObject, needMaking } from '../../core/kmip-objects.ts';
 import { type Attribute, AttributeSet, readAttributes } from './attributes.ts';
 import { formats, linkTypes, objectTypes, states } from './enumerations.ts';
 import {
@@ -23,7 +18,7 @@ import { allAttributes, attributesOf, hasState, leaseSeconds, madeShape, stateNu
 import { idAnswer, type Operation, type Work } from './operation.ts';
 import { denied, laterReasons, Refusal, reasons } from './reasons.ts';
 import { tags } from './tags.ts';
-import { date, fieldOf, interval, type Item, type Structure, structure, structureIn, text } from './ttlv.ts';
+import { date, fieldOf, type Item, interval, type Structure, structure, structureIn, text } from './ttlv.ts';
 import { takeAllocation } from './usage-limits.ts';
 
 const value = tags.attributeValue;
@@ -60,7 +55,8 @@ export const revoke: Operation = {
     const object = work.find(payload, 'state');
     const reason = structureIn(payload, tags.revocationReason);
     const code = fieldOf(reason, tags.revocationReasonCode, 'enumeration');
-    if (!reason || code === undefined) throw new Refusal(reasons.missingData, 'the reason for the revocation is missing');
+    if (!reason || code === undefined)
+      throw new Refusal(reasons.missingData, 'the reason for the revocation is missing');
     const isCompromise = compromises.includes(code);
     if (hasState(typeOf(object))) moveTo(work, object, isCompromise);
     const set = attributesOf(object).withOne('Revocation Reason', structure(value, reason.value));
@@ -202,7 +198,10 @@ function replaceable(work: Work, id: string): KmipObject {
   needMaking(work.ctx);
   const old = work.byId(id, 'rotate');
   if (!old.row || old.row.form !== 'key') {
-    throw new Refusal(reasons.illegalOperation, 'the key cannot be replaced here: its value came as it is, or is another interface’s');
+    throw new Refusal(
+      reasons.illegalOperation,
+      'the key cannot be replaced here: its value came as it is, or is another interface’s',
+    );
   }
   if (linkOf(old, linkTypes.replacement) !== undefined) {
     throw new Refusal(reasons.invalidField, 'the key has a replacement already');
@@ -226,7 +225,9 @@ function link(work: Work, old: KmipObject, made: KmipObject): void {
 
 function givenTo(work: Work, payload: Structure, ...fields: readonly (readonly [number, number])[]): AttributeSet {
   const { version } = work;
-  const given: readonly Attribute[] = fields.flatMap(([first, second]) => readAttributes(version, payload, first, second));
+  const given: readonly Attribute[] = fields.flatMap(([first, second]) =>
+    readAttributes(version, payload, first, second),
+  );
   return givenSet(given, version);
 }
 

@@ -1,6 +1,7 @@
 // Operations that make objects: Create, Create Key Pair, Register; and how attributes come to a new object.
-import { insertKmipObject, type KmipObject, needMaking, setKmipAttributes } from '../../core/kmip-objects.ts';
+
 import { isAsymmetric, type KeyMaterial } from '../../core/key-versions.ts';
+import { insertKmipObject, type KmipObject, needMaking, setKmipAttributes } from '../../core/kmip-objects.ts';
 import { publicKeyOf } from '../../crypto/managed/keys.ts';
 import { type KeyType, keyTypeFacts } from '../../model/key-types.ts';
 import type { KmipForm } from '../../store/tables/kmip-objects.ts';
@@ -370,7 +371,8 @@ function broughtKey(work: Work, objectType: number, object: Structure, algorithm
     throw new Refusal(reasons.invalidField, 'the key block has no key material');
   }
   const bytes = material.type === 'bytes' ? material.value : encodeItem(material);
-  const plain = material.type === 'bytes' ? stored(bytes, 'material', shape, format) : stored(bytes, 'structure', shape, format);
+  const plain =
+    material.type === 'bytes' ? stored(bytes, 'material', shape, format) : stored(bytes, 'structure', shape, format);
   if (one(block, tags.keyWrappingData)) return plain;
   const kept = knownKey(work, objectType, { format, algorithm, material });
   if (!kept) return plain;
@@ -423,7 +425,12 @@ function agreed(set: AttributeSet, { shape, kept, bytes, format }: Brought, obje
   const isSymmetric = objectType === objectTypes.symmetricKey;
   fill('Cryptographic Algorithm', tags.cryptographicAlgorithm, enumeration, algorithmOf(kept.type));
   const bits = isSymmetric ? bytes.length * 8 : keyTypeFacts[kept.type].kmip?.length;
-  fill('Cryptographic Length', tags.cryptographicLength, integer, objectType === objectTypes.secretData ? undefined : bits);
+  fill(
+    'Cryptographic Length',
+    tags.cryptographicLength,
+    integer,
+    objectType === objectTypes.secretData ? undefined : bits,
+  );
   const isAes = numberIn(filled, 'Cryptographic Algorithm') === algorithms.aes;
   if (isSymmetric && isAes && format === formats.raw && !one(block, tags.keyWrappingData)) {
     if (numberIn(filled, 'Cryptographic Length') !== bytes.length * 8) {
@@ -479,7 +486,10 @@ export const register: Operation = {
     const { set, shape } = agreed(outer, brought, objectType);
     const { kept, form, bytes, format } = brought;
     const isOpaque = objectType === objectTypes.opaqueObject;
-    const masked = isOpaque || set.first('Cryptographic Usage Mask') ? set : set.withOne('Cryptographic Usage Mask', integer(value, 0));
+    const masked =
+      isOpaque || set.first('Cryptographic Usage Mask')
+        ? set
+        : set.withOne('Cryptographic Usage Mask', integer(value, 0));
     const full = objectType === objectTypes.certificate ? withCertificate(masked, object, bytes) : masked;
     const made = makeObject(work, {
       ...{ objectType, kept, form, shape, set: full, format },

@@ -1,10 +1,11 @@
 // Objects of KMIP as its messages show them: the item of an object with its value, and all attributes, of which many are
 // the managed key's own.
-import { sha256 } from '../../crypto/fast-hash.ts';
-import { fromBase64, toBase64 } from '../../crypto/bytes.ts';
-import { type KmipObject, materialOfObject, versionOfObject } from '../../core/kmip-objects.ts';
-import { isAsymmetric, publicKeyOfVersion } from '../../core/key-versions.ts';
+
 import type { Context } from '../../core/context.ts';
+import { isAsymmetric, publicKeyOfVersion } from '../../core/key-versions.ts';
+import { type KmipObject, materialOfObject, versionOfObject } from '../../core/kmip-objects.ts';
+import { fromBase64, toBase64 } from '../../crypto/bytes.ts';
+import { sha256 } from '../../crypto/fast-hash.ts';
 import { KmsError } from '../../errors.ts';
 import type { KeyUse } from '../../model/key-types.ts';
 import { keyTypeFacts } from '../../model/key-types.ts';
@@ -184,7 +185,12 @@ export function shapeOf(object: KmipObject): Structure {
     throw new KmsError('corrupt', 'the stored shape of a KMIP object was altered');
   }
   const objectType = typeOf(object);
-  return madeShape(objectType, usualFormat(key.type, objectType), algorithmOf(key.type), keyTypeFacts[key.type].kmip?.length);
+  return madeShape(
+    objectType,
+    usualFormat(key.type, objectType),
+    algorithmOf(key.type),
+    keyTypeFacts[key.type].kmip?.length,
+  );
 }
 
 /** The shape of a key that was made here. */

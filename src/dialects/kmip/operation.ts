@@ -1,7 +1,8 @@
 // An operation of KMIP, and what one has while it runs: the batch's transaction, the client's version, the ID
 // placeholder, and the object that its record is about.
-import { findKmipObject, type KmipObject, type KmipRight } from '../../core/kmip-objects.ts';
+
 import type { KeyWork } from '../../core/key-work.ts';
+import { findKmipObject, type KmipObject, type KmipRight } from '../../core/kmip-objects.ts';
 import { keyRef } from '../../core/managed-keys.ts';
 import type { BatchContext } from '../../http/batch-way.ts';
 import type { KeyType } from '../../model/key-types.ts';

@@ -5,7 +5,7 @@ import { keyRef } from '../../core/managed-keys.ts';
 import type { Slices } from '../../store/sql.ts';
 import {
   type Attribute,
-  AttributeSet,
+  type AttributeSet,
   isKnownTo,
   nameText,
   readAttribute,
@@ -15,6 +15,7 @@ import {
   writeReference,
 } from './attributes.ts';
 import { states, storage } from './enumerations.ts';
+import { storeAttributes } from './making.ts';
 import {
   allAttributes,
   attributesOf,
@@ -28,7 +29,6 @@ import {
   withValue,
 } from './objects.ts';
 import type { Operation, Work } from './operation.ts';
-import { storeAttributes } from './making.ts';
 import { laterReasons, Refusal, reasons } from './reasons.ts';
 import { tags } from './tags.ts';
 import {
@@ -48,8 +48,8 @@ import {
   text,
   valueIn,
 } from './ttlv.ts';
-import { supportedVersions, versionItem } from './versions.ts';
 import { usageLeft } from './usage-limits.ts';
+import { supportedVersions, versionItem } from './versions.ts';
 import { wrappedValue } from './wrapping.ts';
 
 const queries = { operations: 1, objects: 2, server: 3 } as const;
@@ -162,7 +162,9 @@ function isWanted(object: KmipObject, { wanted, storage: where, isOfDestroyed }:
 function fits(set: AttributeSet, { name, value }: Attribute, wanted: readonly Attribute[]): boolean {
   const there = [...set.get(name).values()];
   if (value.type === 'date') {
-    const dates = wanted.flatMap((each) => (each.name === name && each.value.type === 'date' ? [each.value.value] : []));
+    const dates = wanted.flatMap((each) =>
+      each.name === name && each.value.type === 'date' ? [each.value.value] : [],
+    );
     if (dates.length === 2) {
       const [low = 0n, high = 0n] = dates.toSorted((a, b) => (a < b ? -1 : 1));
       return there.some((each) => each.type === 'date' && each.value >= low && each.value <= high);
@@ -185,7 +187,9 @@ function told(work: Work, set: AttributeSet, names: readonly string[]): readonly
   const wanted = names.length > 0 ? names : set.names;
   return wanted
     .filter((name) => isKnownTo(name, work.version))
-    .flatMap((name) => [...set.get(name)].map(([index, value]) => ({ name, index, value: olderValue(work, name, value) })));
+    .flatMap((name) =>
+      [...set.get(name)].map(([index, value]) => ({ name, index, value: olderValue(work, name, value) })),
+    );
 }
 
 /** The value without fields that came later than the client's version. */
@@ -197,12 +201,6 @@ function olderValue({ version }: Work, name: string, value: Item): Item {
   );
 }
 
-function fullSet(work: Work, object: KmipObject): AttributeSet {
-  const set = allAttributes(object);
-  const format = work.isSecond ? formatOf(shapeOf(object)) : undefined;
-  return set.withOne('Key Format Type', format === undefined ? undefined : enumeration(tags.attributeValue, format));
-}
-
 export const getAttributes: Operation = {
   code: 0x0b,
   name: 'Get Attributes',
@@ -211,7 +209,7 @@ export const getAttributes: Operation = {
   run(work, payload) {
     const names = readReferences(work.version, payload);
     const object = work.find(payload, 'read', { archived: true, destroyed: true });
-    const items = told(work, fullSet(work, object), names).map((each) => writeAttribute(work.version, each));
+    const items = told(work, allAttributes(object), names).map((each) => writeAttribute(work.version, each));
     return structure(
       tags.responsePayload,
       text(tags.uniqueIdentifier, object.key.id),
@@ -227,7 +225,7 @@ export const getAttributeList: Operation = {
   action: 'key.read',
   run(work, payload) {
     const object = work.find(payload, 'read', { archived: true, destroyed: true });
-    const names = fullSet(work, object).names.filter((name) => isKnownTo(name, work.version));
+    const names = allAttributes(object).names.filter((name) => isKnownTo(name, work.version));
     return structure(
       tags.responsePayload,
       text(tags.uniqueIdentifier, object.key.id),

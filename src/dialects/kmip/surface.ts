@@ -108,7 +108,11 @@ class KmipSurface {
       const outcome = refused(error);
       const items = message.items.slice(0, message.onFailure === 'continue' ? undefined : 1);
       const now = this.#appliance.world.now();
-      const answer = answerMessage(message.version, now, items.map((item) => resultItem(message.version, item, { error })));
+      const answer = answerMessage(
+        message.version,
+        now,
+        items.map((item) => resultItem(message.version, item, { error })),
+      );
       return { outcome: { ...told(answer), cause: outcome.cause }, tenant, dialect: 'kmip', granted: false };
     }
   }
@@ -126,7 +130,10 @@ class KmipSurface {
     }
     // For certain: another node may have made the proof.
     for (const handle of handles) {
-      const is = (tables: Tables) => ({ proof: provenBy(tables, certificate) !== undefined, ...this.#authority(tables, certificate) });
+      const is = (tables: Tables) => ({
+        proof: provenBy(tables, certificate) !== undefined,
+        ...this.#authority(tables, certificate),
+      });
       const { proof, authority } = await handle.store.transaction(is);
       if (proof || authority) return { handle, isKnown: proof };
     }
@@ -149,7 +156,11 @@ class KmipSurface {
       }
     });
     const now = this.#appliance.world.now();
-    return answerMessage(version, now, results.map(([item, result]) => resultItem(version, item, result)));
+    return answerMessage(
+      version,
+      now,
+      results.map(([item, result]) => resultItem(version, item, result)),
+    );
   }
 
   /** The answer to a message, made in the transaction. */
@@ -169,7 +180,11 @@ class KmipSurface {
     } catch (error) {
       if (error instanceof Undone) {
         markUndone(ctx, before, error.results.length - 1);
-        return answerMessage(version, this.#appliance.world.now(), error.results.map((result, n) => resultItem(version, items[n], result)));
+        return answerMessage(
+          version,
+          this.#appliance.world.now(),
+          error.results.map((result, n) => resultItem(version, items[n], result)),
+        );
       }
       if (!(error instanceof TooLong)) throw error;
       markUndone(ctx, before, ctx.acts.length - before);
@@ -188,7 +203,11 @@ class KmipSurface {
       break;
     }
     const now = this.#appliance.world.now();
-    return answerMessage(version, now, results.map((result, n) => resultItem(version, items[n], result)));
+    return answerMessage(
+      version,
+      now,
+      results.map((result, n) => resultItem(version, items[n], result)),
+    );
   }
 
   *#runItem(ctx: BatchContext, work: Work, item: BatchItem): Slices<ItemResult> {
@@ -269,7 +288,10 @@ function isCostly({ store }: TenantHandle, { operation, payload }: BatchItem): b
   const costly = operationOf(operation)?.isCostly;
   if (!costly) return false;
   try {
-    return costly(payload, store.read((tables) => typeNamed(tables, payload)));
+    return costly(
+      payload,
+      store.read((tables) => typeNamed(tables, payload)),
+    );
   } catch (error) {
     if (error instanceof KmsError) return true;
     throw error;

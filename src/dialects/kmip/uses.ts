@@ -1,6 +1,7 @@
 // Whether an object may be put to a use: its usage mask, its state, and its dates.
-import type { KmipObject, KmipRight } from '../../core/kmip-objects.ts';
+
 import { KeyInUse } from '../../core/key-in-use.ts';
+import type { KmipObject, KmipRight } from '../../core/kmip-objects.ts';
 import type { KeyUse } from '../../model/key-types.ts';
 import { objectTypes } from './enumerations.ts';
 import { timeIn } from './making.ts';

@@ -1,6 +1,7 @@
 // Versions of the protocol, each as a number of two digits: 14 is 1.4.
-import { integer, type Item, structure } from './ttlv.ts';
+
 import { tags } from './tags.ts';
+import { type Item, integer, structure } from './ttlv.ts';
 
 export type Version = number;
 

@@ -8,7 +8,17 @@ import { allAttributes, withValue } from './objects.ts';
 import type { Work } from './operation.ts';
 import { Refusal, reasons } from './reasons.ts';
 import { tags } from './tags.ts';
-import { byteString, encodeItem, enumeration, fieldOf, type Item, one, type Structure, structure, structureIn } from './ttlv.ts';
+import {
+  byteString,
+  encodeItem,
+  enumeration,
+  fieldOf,
+  type Item,
+  one,
+  type Structure,
+  structure,
+  structureIn,
+} from './ttlv.ts';
 import { keyInUse } from './uses.ts';
 
 interface ToWrap {
@@ -22,9 +32,14 @@ interface ToWrap {
 const encrypting = 1;
 
 /** The object with its value wrapped. Throws `Refusal`. */
-export function wrappedValue(work: Work, object: KmipObject, { specification, shape, format, item }: ToWrap): Structure {
+export function wrappedValue(
+  work: Work,
+  object: KmipObject,
+  { specification, shape, format, item }: ToWrap,
+): Structure {
   const block = structureIn(shape, tags.keyBlock);
-  if (!block || item.type !== 'structure') throw new Refusal(reasons.illegalOperation, 'the object is no key, or wrapped');
+  if (!block || item.type !== 'structure')
+    throw new Refusal(reasons.illegalOperation, 'the object is no key, or wrapped');
   if (one(block, tags.keyWrappingData)) throw new Refusal(reasons.illegalOperation, 'the key is wrapped already');
   if (fieldOf(specification, tags.wrappingMethod, 'enumeration') !== encrypting) {
     throw new Refusal(reasons.featureNotSupported, 'keys are wrapped by encryption alone');
@@ -39,7 +54,8 @@ export function wrappedValue(work: Work, object: KmipObject, { specification, sh
   const set = allAttributes(object);
   const told = names.flatMap((name) => [...set.get(name)].map(([index, value]) => ({ name, index, value })));
   const attributes = told.map((each) => writeAttribute(work.version, each));
-  const plain = option === encodings.none ? materialIn(item) : encodeItem(structure(tags.keyValue, item.value, attributes));
+  const plain =
+    option === encodings.none ? materialIn(item) : encodeItem(structure(tags.keyValue, item.value, attributes));
   try {
     const data = structure(
       tags.keyWrappingData,
