@@ -42,15 +42,19 @@ export async function withConfigFile(cli: ServeCli): Promise<ServeCli> {
 /** Reads and checks the whole configuration of `kms serve`. */
 export async function serveConfig(cli: ServeCli): Promise<ServeConfig> {
   refuseShared(cli);
-  const { host, vaultListen, awsListen, awsRegion, acceptOlder, takeBack } = valuesOf(cli, serve);
+  const { host, vaultListen, awsListen, awsRegion, acceptOlder, takeBack, ...rest } = valuesOf(cli, serve);
+  const { kmipListen, kmipTlsCert, kmipTlsKey, kmipOldCiphers } = rest;
   if (awsListen === undefined) cli.refuseWithout('--aws-listen', ['--aws-region']);
   if (awsRegion !== undefined && !/^[a-z0-9-]{1,32}$/.test(awsRegion)) {
     throw cli.wrong('--aws-region: expected a region such as us-east-1');
   }
+  const ofKmip = ['--kmip-tls-cert', '--kmip-tls-key', '--kmip-old-ciphers'] as const;
+  if (kmipListen === undefined) cli.refuseWithout('--kmip-listen', ofKmip);
   const hosts = await namedHosts(cli, host);
   return given({
     ...(await standbyConfig(cli)),
     ...{ vaultListen, awsListen, awsRegion, acceptOlder, takeBack },
+    ...{ kmipListen, kmipTlsCert, kmipTlsKey, kmipOldCiphers },
     store: sharedStore(cli),
     hosts: hosts.length > 0 ? hosts : undefined,
   });
@@ -128,7 +132,7 @@ export async function namedHosts(cli: Cli, hosts: readonly string[]): Promise<re
 /** Port 0 is exempt: it picks a different port each time. */
 function refuseShared(cli: ServeCli): void {
   const taken = new Map<string, string>();
-  for (const option of ['--listen', '--vault-listen', '--aws-listen', '--tang-listen'] as const) {
+  for (const option of ['--listen', '--vault-listen', '--aws-listen', '--kmip-listen', '--tang-listen'] as const) {
     const address = cli.get(option);
     if (address === undefined || address.endsWith(':0')) continue;
     const other = taken.get(address);

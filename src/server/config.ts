@@ -14,6 +14,13 @@ export interface ServeConfig extends ListenOptions, ApplianceConfig {
   readonly awsListen?: string | undefined;
   /** The region that its clients must sign for, and that names of keys have there. */
   readonly awsRegion?: string | undefined;
+  /** `HOST:PORT` for clients of KMIP, which need a certificate. Absent: none. */
+  readonly kmipListen?: string | undefined;
+  /** A certificate and key for that listener alone. */
+  readonly kmipTlsCert?: string | undefined;
+  readonly kmipTlsKey?: string | undefined;
+  /** Whether it offers cipher suites of old appliances. */
+  readonly kmipOldCiphers?: boolean | undefined;
   /** `HOST:PORT` for clients of Tang. Absent: none. */
   readonly tangListen?: string | undefined;
   /** Hosts of the first tenant, if the directory is initialised. */

@@ -3,7 +3,7 @@
 
 import { createServer, type IncomingMessage, type Server, ServerResponse } from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
-import type { ListenOptions as NodeListenOptions, Socket } from 'node:net';
+import type { Server as NetServer, ListenOptions as NodeListenOptions, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { getRequestListener } from '@hono/node-server';
 import { systemCode } from '../errors.ts';
@@ -233,7 +233,23 @@ function secure({ cert, key }: Certificate) {
   return { cert, key, ciphers, minVersion: 'TLSv1.2', honorCipherOrder: true } as const;
 }
 
-export function listen(server: Server, options: NodeListenOptions): Promise<void> {
+/** Without forward secrecy, or with CBC: TLS 1.2 of appliances that have nothing else. */
+const oldCiphers = [
+  'ECDHE-RSA-AES256-SHA384',
+  'ECDHE-RSA-AES128-SHA256',
+  'AES256-GCM-SHA384',
+  'AES128-GCM-SHA256',
+  'AES256-SHA256',
+  'AES128-SHA256',
+];
+
+/** The same for a listener that is not of HTTP. */
+export function tlsOptions(certificate: Certificate, withOldCiphers: boolean) {
+  const own = secure(certificate);
+  return withOldCiphers ? { ...own, ciphers: [own.ciphers, ...oldCiphers].join(':') } : own;
+}
+
+export function listen(server: NetServer, options: NodeListenOptions): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
     server.listen(options, () => {

@@ -1,8 +1,7 @@
 // The listening addresses: reading the options, refusing dangerous ones, and taking the network port and the socket in
 // the data directory.
 import { chmod, rm } from 'node:fs/promises';
-import type { Server } from 'node:http';
-import { isIPv6 } from 'node:net';
+import { isIPv6, type Server } from 'node:net';
 import { KmsError, systemCode, systemError } from '../errors.ts';
 import { isLoopbackHost } from '../model/hosts.ts';
 import { missingIssuer } from '../platform/authorities.ts';
@@ -95,12 +94,12 @@ function warnOfChain(pem: string, file: string | undefined, logger: Logger): voi
   logger[issuer.isPublic ? 'warn' : 'info']({ file }, message);
 }
 
-function authority(host: string, port: number): string {
+export function authority(host: string, port: number): string {
   if (host === '0.0.0.0' || host === '::') return `localhost:${port}`;
   return isIPv6(host) ? `[${host}]:${port}` : `${host}:${port}`;
 }
 
-export async function takePort(server: Server, { host, port }: Listening): Promise<void> {
+export async function takePort(server: Server, { host, port }: Pick<Listening, 'host' | 'port'>): Promise<void> {
   try {
     await listen(server, { host, port });
   } catch (error) {

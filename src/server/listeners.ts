@@ -8,9 +8,27 @@ import { BodyBudget } from './body-budget.ts';
 import type { ServeOptions } from './config.ts';
 import type { Gate } from './gate.ts';
 import { awsDialect, type Dialect, ownDialect, tangDialect, vaultDialect } from './http-refusals.ts';
-import { clientAddress, endServer, httpServer, type RequestOrigin, takeForwardedHost } from './http-server.ts';
+import {
+  type Certificate,
+  clientAddress,
+  endServer,
+  httpServer,
+  type RequestOrigin,
+  takeForwardedHost,
+} from './http-server.ts';
 import { aheadBudget } from './in-turn.ts';
-import { type Listening, type ListenOptions, listening, portOf, takePort } from './listen.ts';
+import { type KmipOptions, kmipListener } from './kmip-listener.ts';
+import {
+  authority,
+  type Listening,
+  type ListenOptions,
+  listening,
+  parseListen,
+  portOf,
+  readTls,
+  takePort,
+} from './listen.ts';
+import type { Logger } from './log.ts';
 
 /** The network's listeners, each on its port. */
 export async function openListeners(
@@ -18,10 +36,11 @@ export async function openListeners(
   where: Listening,
   gate: Gate,
   ofProcess: ReturnType<typeof processLimits>,
+  logger: Logger,
 ) {
-  const { vaultListen, awsListen, tangListen } = options;
+  const { vaultListen, awsListen, kmipListen, tangListen } = options;
   const budgets = { bodies: new BodyBudget(), answers: new AnswerBudget(), ahead: aheadBudget() };
-  const given = [options.listen, vaultListen, awsListen, tangListen].filter((each) => each !== undefined);
+  const given = [options.listen, vaultListen, awsListen, kmipListen, tangListen].filter((each) => each !== undefined);
   const maxConnections = connectionsFor(ofProcess, Math.max(1, given.length));
   const shared = { limits: { maxConnections, ...options.limits }, ...budgets };
   const network = networkServer(gate, where, shared);
@@ -33,6 +52,7 @@ export async function openListeners(
   const tangWhere = await tangListening(options);
   const tangOrigin = { surface: 'tang', tangClients: tangWhere?.allowed };
   const tang = tangWhere && networkServer(gate, tangWhere, shared, tangOrigin);
+  const kmip = await kmipServer(options, gate, { bodies: budgets.bodies, maxConnections, logger });
   const networks: Server[] = [];
   try {
     for (const [server, place] of [
@@ -45,6 +65,7 @@ export async function openListeners(
       await takePort(server, place);
       networks.push(server);
     }
+    if (kmip) await takePort(kmip.server, kmip);
   } catch (error) {
     await Promise.all(networks.map((network) => endServer(network)));
     throw error;
@@ -56,6 +77,8 @@ export async function openListeners(
     url: where.urlOf(portOf(network)),
     vaultAddress: transit && vaultWhere.addressOf(portOf(transit)),
     awsAddress: aws && awsWhere.addressOf(portOf(aws)),
+    kmip,
+    kmipAddress: kmip && `kmip://${authority(kmip.host, portOf(kmip.server))}`,
     tangAddress: tang && tangWhere.addressOf(portOf(tang)),
   };
 }
@@ -76,6 +99,42 @@ async function tangListening({ tangListen, tangAllow }: ServeOptions) {
   }
   const where = await listening({ listen: tangListen, behindProxy: true }, '--tang-listen');
   return { ...where, behindProxy: false, allowed: tangAddresses(tangAllow) };
+}
+
+interface KmipSurroundings extends Pick<KmipOptions, 'bodies'> {
+  readonly maxConnections: number;
+  readonly logger: Logger;
+}
+
+/** TLS ends here, proxy or not: what a client's certificate proves, nothing in front can pass on. */
+async function kmipServer(options: ServeOptions, gate: Gate, { bodies, maxConnections, logger }: KmipSurroundings) {
+  const { kmipListen, kmipTlsCert: tlsCert, kmipTlsKey: tlsKey, kmipOldCiphers: oldCiphers = false } = options;
+  if (kmipListen === undefined) return undefined;
+  const { host, port } = parseListen(kmipListen, '--kmip-listen');
+  const own = await readTls({ ...(tlsCert !== undefined && { tlsCert }), ...(tlsKey !== undefined && { tlsKey }) });
+  const tls = own ?? (await readTls(options));
+  if (!tls) {
+    throw new KmsError('usage', 'KMIP is served in TLS alone', {
+      hint: 'give --kmip-tls-cert and --kmip-tls-key, or --tls-cert and --tls-key',
+    });
+  }
+  const listener = kmipListener(gate.handle, {
+    tls,
+    oldCiphers,
+    bodies,
+    logger,
+    limits: { connections: maxConnections },
+  });
+  const renew = async (certificate: Certificate): Promise<void> => {
+    try {
+      const again =
+        own && tlsCert !== undefined && tlsKey !== undefined ? await readTls({ tlsCert, tlsKey }) : certificate;
+      if (again) listener.replace(again);
+    } catch (err) {
+      logger.error({ err }, 'the certificate for KMIP could not be read again; the one in use stays');
+    }
+  };
+  return { ...listener, host, port, renew };
 }
 
 /** Budgets shared by the network's listeners; the local socket has its own, unaffected by them. */

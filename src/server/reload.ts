@@ -26,6 +26,8 @@ type Reconfigure = (config: LiveConfig) => Promise<void>;
 interface Reloaded {
   readonly networks: readonly Server[];
   readonly logger: Logger;
+  /** Gets the certificate that was read again, and reads its own one again if it has one. */
+  readonly kmip: { renew(certificate: Certificate): Promise<void> } | undefined;
   /** Origin of Tang requests; a reload replaces the allowed clients in it. */
   readonly tang: { tangClients: RequestOrigin['tangClients'] };
 }
@@ -99,8 +101,9 @@ export class Reloader {
   }
 
   #present(certificate: Certificate): void {
-    const { networks, logger } = this.#server;
+    const { networks, logger, kmip } = this.#server;
     for (const network of networks) replaceCertificate(network, certificate);
+    void kmip?.renew(certificate);
     logger.info({ file: this.#tls.tlsCert }, 'the certificate was read again');
     warnOfCertificate(certificate, this.#tls, logger);
   }

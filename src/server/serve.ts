@@ -35,6 +35,8 @@ export interface Serving {
   /** Address for software that speaks Vault transit; undefined without one. */
   readonly vaultAddress: string | undefined;
   readonly awsAddress: string | undefined;
+  /** Address for clients of KMIP; undefined without one. */
+  readonly kmipAddress: string | undefined;
   /** Address for clients of Tang; undefined without one. */
   readonly tangAddress: string | undefined;
   /** Throws `sealed` while it is sealed. */
@@ -144,7 +146,7 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
   if (where.tls) warnOfCertificate(where.tls, options, logger);
   const hold = await holdOf(data);
   const gate = new Gate(hold);
-  const listeners = await openListeners(options, where, gate, ofProcess);
+  const listeners = await openListeners(options, where, gate, ofProcess, logger);
   const { networks, address, url } = listeners;
   const socket = httpServer(gate.handle, {
     origin: () => ({ local: true }),
@@ -161,7 +163,7 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
     hold?.end();
     appliance?.giveUp();
     // Closing removes the socket's file, which may be another server's by now.
-    const ended = networks.map((network) => endServer(network));
+    const ended = [...networks.map((network) => endServer(network)), listeners.kmip?.end()];
     if (appliance?.isInPlace ?? true) await Promise.all([...ended, endServer(socket)]);
     else await Promise.all(ended).finally(() => socket.unref());
     await appliance?.close();
@@ -169,7 +171,7 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
     // V8's helper may wait for a collection, and the end of the process for the helper (platform/threads/ending.ts).
     globalThis.gc?.();
   });
-  const reloader = new Reloader({ networks, logger, tang: listeners.tang }, options);
+  const reloader = new Reloader({ networks, logger, tang: listeners.tang, kmip: listeners.kmip }, options);
   const reloadTls = () => reloader.certificate();
   const begin = async (): Promise<Serving> => {
     const finishCrypto = startCrypto(options.crypto ?? 'node', onEvent);
@@ -197,6 +199,7 @@ async function openServer(options: ServeOptions): Promise<OpenServer> {
       url,
       vaultAddress: listeners.vaultAddress,
       awsAddress: listeners.awsAddress,
+      kmipAddress: listeners.kmipAddress,
       tangAddress: listeners.tangAddress,
       setUpUrl: sealed ? undefined : await setUpUrl(started),
       get appliance() {

@@ -190,6 +190,7 @@ async function sayWhere(cli: Cli, serving: Serving): Promise<void> {
   await say(cli.io, `listening on ${address}${url === address ? '' : ` (clients use ${visible(url)})`}`);
   if (serving.vaultAddress) await say(cli.io, `Vault: listening on ${serving.vaultAddress}`);
   if (serving.awsAddress) await say(cli.io, `AWS KMS: listening on ${serving.awsAddress}`);
+  if (serving.kmipAddress) await say(cli.io, `KMIP: listening on ${serving.kmipAddress}`);
   if (serving.tangAddress) await say(cli.io, `Tang: listening on ${serving.tangAddress}`);
   if (serving.sealed) await say(cli.io, `${visible(serving.sealed.message)}; open it with \`kms unseal\``);
   if (serving.held) await say(cli.io, visible(serving.held.message));

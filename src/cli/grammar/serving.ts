@@ -182,6 +182,10 @@ export const serve = {
     '--vault-listen': text('HOST:PORT', 'also listen here for software that speaks Vault transit; TLS as for --listen'),
     '--aws-listen': text('HOST:PORT', 'also listen here for software that speaks AWS KMS; TLS as for --listen'),
     '--aws-region': text('REGION', 'the region of --aws-listen, which its clients sign for (default: us-east-1)'),
+    '--kmip-listen': text('HOST:PORT', 'also listen here for clients of KMIP, always in TLS with client certificates'),
+    '--kmip-tls-cert': path('FILE', "KMIP's own certificate chain, PEM (default: that of --tls-cert)"),
+    '--kmip-tls-key': path('FILE', 'its private key, PEM'),
+    '--kmip-old-ciphers': toggle('also offer KMIP in cipher suites of old appliances: CBC, and no forward secrecy'),
   }),
   ...group('Data', {
     '--host': list('NAME', 'when initialising: answer requests for this host only'),

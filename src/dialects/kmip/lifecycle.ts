@@ -197,7 +197,7 @@ function successorDates(work: Work, before: AttributeSet, offset: number | undef
 function replaceable(work: Work, id: string): KmipObject {
   needMaking(work.ctx);
   const old = work.byId(id, 'rotate');
-  if (!old.row || old.row.form !== 'key') {
+  if (old.row?.form !== 'key') {
     throw new Refusal(
       reasons.illegalOperation,
       'the key cannot be replaced here: its value came as it is, or is another interface’s',

@@ -181,6 +181,11 @@ export function unreadableMessage(now: number, problem: string): Uint8Array {
   return refusedMessage(14, now, new Refusal(reasons.invalidMessage, problem));
 }
 
+/** The answer to a message for which there is no room, or nobody to answer it. */
+export function unavailableMessage(now: number): Uint8Array {
+  return refusedMessage(14, now, new Refusal(reasons.generalFailure, 'not available now; try again'));
+}
+
 /** Why a message that begins like this is not read; undefined if it is. `head` has 8 bytes. */
 export function headProblem(head: Uint8Array, most: number): string | undefined {
   const view = new DataView(head.buffer, head.byteOffset, head.byteLength);

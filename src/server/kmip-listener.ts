@@ -1,0 +1,300 @@
+// The listener for KMIP: messages in TTLV over TLS, always with a client certificate. Each message is a request to the
+// app like any other; here it is found in the bytes, bounded before it is kept, and answered in order.
+import { createHash } from 'node:crypto';
+import { createServer, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
+import { headProblem, messageLimits, unavailableMessage, unreadableMessage } from '../dialects/kmip/messages.ts';
+import { kmipPath } from '../dialects/kmip/surface.ts';
+import { headLength } from '../dialects/kmip/ttlv.ts';
+import type { ApiRequest } from '../http/request.ts';
+import type { Answer } from '../http/request-log.ts';
+import { plainAddress } from '../model/addresses.ts';
+import type { BodyBudget } from './body-budget.ts';
+import { ClientCertificates } from './client-certificates.ts';
+import { HandshakeQueue } from './handshakes.ts';
+import { type Certificate, tlsOptions } from './http-server.ts';
+import type { Logger } from './log.ts';
+
+interface KmipLimits {
+  /** Bytes of a message before one has been answered, and after. */
+  readonly firstMessage: number;
+  readonly message: number;
+  /** Milliseconds for the rest of a message that has begun, and between two messages. */
+  readonly begun: number;
+  readonly idle: number;
+  readonly handshake: number;
+  readonly connections: number;
+  /** Connections with one certificate. */
+  readonly ofOneClient: number;
+}
+
+const usualLimits: KmipLimits = {
+  firstMessage: 128 * 1024,
+  message: messageLimits.bytes,
+  begun: 10_000,
+  idle: 600_000,
+  handshake: 10_000,
+  connections: 8192,
+  ofOneClient: 64,
+};
+
+export interface KmipOptions {
+  readonly tls: Certificate;
+  /** Whether suites that old appliances need are offered: RSA key exchange, and CBC. */
+  readonly oldCiphers: boolean;
+  readonly bodies: BodyBudget;
+  readonly logger: Pick<Logger, 'info' | 'warn'>;
+  readonly limits?: Partial<KmipLimits>;
+}
+
+export interface KmipListener {
+  readonly server: Server;
+  replace(certificate: Certificate): void;
+  /** Stops accepting, lets messages under way be answered, and closes what is left after the grace. */
+  end(grace?: number): Promise<void>;
+}
+
+/** Milliseconds that messages under way may take after the shutdown begins. */
+const usualGrace = 15_000;
+
+export function kmipListener(answer: Answer, options: KmipOptions): KmipListener {
+  const { tls, oldCiphers, logger } = options;
+  const limits = { ...usualLimits, ...options.limits };
+  const certificates = new ClientCertificates(() => true);
+  const open = new Set<Connection>();
+  const sockets = new Set<Socket>();
+  const ofClient = new Map<string, number>();
+  const secure = createTlsServer({
+    ...tlsOptions(tls, oldCiphers),
+    requestCert: true,
+    // Which is trusted is decided for each message.
+    rejectUnauthorized: false,
+    handshakeTimeout: limits.handshake,
+    // The same in each process, so that sessions are resumed.
+    sessionIdContext: 'kmip',
+  });
+  const handshakes = new HandshakeQueue(secure);
+  const server = createServer({ noDelay: true }, (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+    handshakes.take(socket);
+  });
+  server.maxConnections = limits.connections;
+  // Connections that end before the handshake does are no news: some clients look whether anybody is there.
+  secure.on('tlsClientError', (_error, socket) => socket.destroy());
+  secure.on('secureConnection', (socket) => {
+    handshakes.done(socket);
+    socket.on('error', () => socket.destroy());
+    const certificate = certificates.of(socket);
+    const address = plainAddress(socket.remoteAddress ?? '');
+    if (!certificate) {
+      logger.info({ address }, 'KMIP: a client without a certificate was refused');
+      socket.destroy();
+      return;
+    }
+    const client = fingerprintOf(certificate.leaf);
+    const count = (ofClient.get(client) ?? 0) + 1;
+    if (count > limits.ofOneClient) {
+      logger.warn({ address, certificate: client }, 'KMIP: a client has too many connections');
+      socket.destroy();
+      return;
+    }
+    ofClient.set(client, count);
+    const connection = new Connection(
+      socket,
+      { answer, bodies: options.bodies, logger, limits },
+      { certificate, address },
+    );
+    open.add(connection);
+    socket.once('close', () => {
+      open.delete(connection);
+      const left = (ofClient.get(client) ?? 1) - 1;
+      if (left > 0) ofClient.set(client, left);
+      else ofClient.delete(client);
+    });
+  });
+  return {
+    server,
+    replace: (certificate) => secure.setSecureContext(tlsOptions(certificate, oldCiphers)),
+    async end(grace = usualGrace) {
+      if (!server.listening) return;
+      const ended = new Promise<void>((resolve) => server.close(() => resolve()));
+      for (const connection of open) connection.finish();
+      const cut = setTimeout(() => {
+        for (const socket of sockets) socket.destroy();
+      }, grace);
+      await ended;
+      clearTimeout(cut);
+    },
+  };
+}
+
+/** SHA-256 of a certificate, as browsers and OpenSSL show it, but without colons. */
+function fingerprintOf(der: Uint8Array): string {
+  return createHash('sha256').update(der).digest('hex');
+}
+
+interface Around {
+  readonly answer: Answer;
+  readonly bodies: BodyBudget;
+  readonly logger: Pick<Logger, 'info' | 'warn'>;
+  readonly limits: KmipLimits;
+}
+
+interface From {
+  readonly certificate: NonNullable<ApiRequest['certificate']>;
+  readonly address: string | undefined;
+}
+
+class Connection {
+  readonly #socket: TLSSocket;
+  readonly #around: Around;
+  readonly #from: From;
+  #chunks: Uint8Array[] = [];
+  #held = 0;
+  /** Bytes counted against the budget of all connections. */
+  #counted = 0;
+  #isKnown = false;
+  #isBusy = false;
+  #isEnding = false;
+  #late: NodeJS.Timeout | undefined;
+
+  constructor(socket: TLSSocket, around: Around, from: From) {
+    this.#socket = socket;
+    this.#around = around;
+    this.#from = from;
+    socket.setTimeout(around.limits.idle, () => socket.destroy());
+    socket.on('data', (chunk: Uint8Array) => this.#take(chunk));
+    socket.once('close', () => {
+      clearTimeout(this.#late);
+      this.#count(0);
+    });
+  }
+
+  /** Closes the connection, after the message under way. */
+  finish(): void {
+    this.#isEnding = true;
+    if (!this.#isBusy) this.#socket.end();
+  }
+
+  #take(chunk: Uint8Array): void {
+    this.#chunks.push(chunk);
+    this.#held += chunk.length;
+    this.#look();
+  }
+
+  /** Answers the next message if it is whole; refuses what cannot be one. */
+  #look(): void {
+    if (this.#isBusy || this.#isEnding || this.#held < headLength) {
+      this.#wait();
+      return;
+    }
+    const { limits } = this.#around;
+    const head = this.#joined(headLength);
+    const problem = headProblem(head, this.#isKnown ? limits.message : limits.firstMessage);
+    if (problem !== undefined) return this.#refuse(unreadableMessage(Date.now(), problem));
+    const length = headLength + new DataView(head.buffer, head.byteOffset).getUint32(4);
+    if (!this.#count(length)) return this.#refuse(unavailableMessage(Date.now()));
+    if (this.#held < length) {
+      this.#wait();
+      return;
+    }
+    clearTimeout(this.#late);
+    this.#late = undefined;
+    const all = this.#joined(this.#held);
+    const message = all.slice(0, length);
+    this.#chunks = all.length > length ? [all.subarray(length)] : [];
+    this.#held -= length;
+    this.#isBusy = true;
+    this.#socket.pause();
+    void this.#answer(message);
+  }
+
+  /** A message that has begun must end in time. */
+  #wait(): void {
+    const isBegun = this.#held > 0 && !this.#isBusy;
+    if (isBegun) this.#late ??= setTimeout(() => this.#socket.destroy(), this.#around.limits.begun).unref();
+  }
+
+  /** Counts this many bytes, and no others; says whether there was room. */
+  #count(bytes: number): boolean {
+    const { bodies } = this.#around;
+    if (bytes === this.#counted) return true;
+    if (this.#counted > 0) bodies.give(this.#counted, undefined);
+    this.#counted = 0;
+    if (bytes > 0 && !bodies.take(bytes, undefined)) return false;
+    this.#counted = bytes;
+    return true;
+  }
+
+  /** At least this many of the bytes that are there, in one piece. */
+  #joined(length: number): Uint8Array {
+    const [first] = this.#chunks;
+    if (first && first.length >= length) return first;
+    const all = Buffer.concat(this.#chunks);
+    this.#chunks = [all];
+    return all;
+  }
+
+  async #answer(message: Uint8Array): Promise<void> {
+    const { certificate, address } = this.#from;
+    const { outcome } = await this.#around.answer({
+      method: 'POST',
+      path: kmipPath,
+      search: '',
+      headers: {},
+      surface: 'kmip',
+      remoteAddress: address,
+      certificate,
+      body: { read: async (limit) => (message.length > limit ? undefined : message) },
+    });
+    if (outcome.status === 401) return this.#refuseClient();
+    const isAnswer = outcome.status === 200 && outcome.content instanceof Uint8Array;
+    if (!isAnswer) return this.#refuse(unavailableMessage(Date.now()));
+    this.#isKnown = true;
+    this.#count(0);
+    // Cast: checked above.
+    const isTaken = this.#socket.write(outcome.content as Uint8Array);
+    if (!isTaken && !this.#socket.destroyed) await drained(this.#socket);
+    this.#isBusy = false;
+    if (this.#isEnding) {
+      this.#socket.end();
+      return;
+    }
+    this.#socket.resume();
+    this.#look();
+  }
+
+  #refuseClient(): void {
+    const { certificate, address } = this.#from;
+    const fingerprint = fingerprintOf(certificate.leaf);
+    this.#around.logger.warn(
+      { address, certificate: fingerprint },
+      'KMIP: a client certificate was refused: no API key has it as a proof, and no authority here signed it',
+    );
+    this.#isEnding = true;
+    this.#socket.end();
+  }
+
+  /** Answers, and closes the connection: what comes behind cannot be told apart. */
+  #refuse(answer: Uint8Array): void {
+    this.#isEnding = true;
+    this.#chunks = [];
+    this.#held = 0;
+    this.#socket.end(answer);
+    this.#late ??= setTimeout(() => this.#socket.destroy(), this.#around.limits.begun).unref();
+  }
+}
+
+/** Resolves when the socket takes more, or is closed. */
+function drained(socket: TLSSocket): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      socket.off('drain', end);
+      socket.off('close', end);
+      resolve();
+    };
+    socket.once('drain', end);
+    socket.once('close', end);
+  });
+}

@@ -1,0 +1,299 @@
+// KMIP over real TLS: who gets in, malformed messages, several messages at once, and the limits of a connection.
+import assert from 'node:assert/strict';
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { connect, type TLSSocket } from 'node:tls';
+import { tags } from '../../src/dialects/kmip/tags.ts';
+import { encodeItem, enumeration, type Item, structure, text } from '../../src/dialects/kmip/ttlv.ts';
+import { selfSigned } from '../../src/platform/self-signed.ts';
+import { BodyBudget, usualBodyLimits } from '../../src/server/body-budget.ts';
+import { listen } from '../../src/server/http-server.ts';
+import { type KmipListener, kmipListener } from '../../src/server/kmip-listener.ts';
+import { portOf } from '../../src/server/listen.ts';
+import { type Serving, serve } from '../../src/server/serve.ts';
+import type { AnyJson } from '../support/appliance.ts';
+import { TestCertificate } from '../support/client-certificates.ts';
+import { type Result, requestOf, resultsOf } from '../support/kmip-client.ts';
+import { hex } from '../support/vectors.ts';
+
+const base = mkdtempSync(join(tmpdir(), 'kms-kmip-'));
+const files = { tlsCert: join(base, 'cert.pem'), tlsKey: join(base, 'key.pem') };
+const { cert: ca, key: serverKey } = await selfSigned(['localhost', '127.0.0.1'], 30, new Date());
+writeFileSync(files.tlsCert, ca);
+writeFileSync(files.tlsKey, serverKey);
+chmodSync(files.tlsKey, 0o600);
+
+let server: Serving;
+let keyid = '';
+const log: string[] = [];
+
+async function local(method: string, path: string, body?: object): Promise<AnyJson> {
+  const answer = await server.appliance.fetchLocal(
+    new Request(`http://localhost${path}`, {
+      method,
+      ...(body && { body: JSON.stringify(body), headers: { 'Content-Type': 'application/json' } }),
+    }),
+  );
+  assert.equal(answer.status, 200, await answer.clone().text());
+  return answer.json();
+}
+
+before(async () => {
+  server = await serve({
+    ...{ data: join(base, 'data'), listen: '127.0.0.1:0', kmipListen: '127.0.0.1:0', logLevel: 'silent', ...files },
+  });
+  const { data } = await local('GET', '/auth/accounts');
+  ({ keyid } = await local('POST', '/auth/apikey', { accountId: data[0].id, flags: { 'kmip.*': true } }));
+});
+
+after(async () => {
+  await server.close();
+  rmSync(base, { recursive: true, force: true });
+});
+
+interface Shown {
+  readonly cert: string;
+  readonly key: string;
+}
+
+async function issued(): Promise<Shown & { readonly id: string }> {
+  const { certificate, privateKey, id } = await local('POST', `/auth/apikeys/${keyid}/proofs`, {
+    ...{ kind: 'certificate', issue: true },
+  });
+  return { cert: certificate, key: privateKey, id };
+}
+
+async function shownBy(certificate: TestCertificate): Promise<Shown> {
+  return { cert: certificate.chainPem, key: await certificate.keyPem() };
+}
+
+/** A connection, which gathers the bytes of answers. */
+class Peer {
+  readonly socket: TLSSocket;
+  readonly #chunks: Buffer[] = [];
+  readonly closed: Promise<void>;
+  #wake: () => void = () => {};
+  isClosed = false;
+
+  constructor(port: number, shown?: Shown, more: object = {}) {
+    this.socket = connect({ port, host: '127.0.0.1', ca, ...shown, ...more });
+    this.closed = new Promise((resolve) => this.socket.once('close', () => resolve()));
+    this.socket.on('error', () => {});
+    this.socket.on('data', (chunk) => {
+      this.#chunks.push(chunk);
+      this.#wake();
+    });
+    this.socket.on('close', () => {
+      this.isClosed = true;
+      this.#wake();
+    });
+  }
+
+  send(bytes: Uint8Array): void {
+    this.socket.write(bytes);
+  }
+
+  /** The next whole answer; undefined if the connection ends before. */
+  async answer(): Promise<readonly Result[] | undefined> {
+    for (;;) {
+      const all = Buffer.concat(this.#chunks);
+      const length = all.length >= 8 ? 8 + all.readUInt32BE(4) : Number.POSITIVE_INFINITY;
+      if (all.length >= length) {
+        this.#chunks.splice(0, this.#chunks.length, all.subarray(length));
+        return resultsOf(all.subarray(0, length));
+      }
+      if (this.isClosed) return undefined;
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  async ask(operation: string, ...fields: readonly Item[]): Promise<readonly Result[] | undefined> {
+    this.send(encodeItem(requestOf([{ operation, fields }])));
+    return this.answer();
+  }
+
+  end(): void {
+    this.socket.destroy();
+  }
+}
+
+const kmipPort = (): number => Number(server.kmipAddress?.split(':').at(-1));
+const query = encodeItem(requestOf([{ operation: 'Query', fields: [enumeration(tags.queryFunction, 1)] }]));
+
+test('a client with an issued certificate works, until the proof is removed: in the same connection', async () => {
+  const shown = await issued();
+  const peer = new Peer(kmipPort(), shown);
+  assert.equal((await peer.ask('Locate'))?.[0]?.status, 0);
+  assert.equal((await peer.ask('Discover Versions'))?.[0]?.status, 0);
+  await local('DELETE', `/auth/apikeys/${keyid}/proofs/${shown.id}`);
+  const [after_] = (await peer.ask('Locate')) ?? [];
+  assert.equal(after_?.status, 1);
+  // The appliance's own authority signed it: it may still ask what the server is.
+  assert.equal((await peer.ask('Query', enumeration(tags.queryFunction, 1)))?.[0]?.status, 0);
+  peer.end();
+});
+
+test('strangers get nothing, and clients without a certificate neither', async () => {
+  const stranger = new Peer(kmipPort(), await shownBy(await TestCertificate.alone(Date.now())));
+  stranger.send(query);
+  assert.equal(await stranger.answer(), undefined);
+  const bare = new Peer(kmipPort());
+  bare.send(query);
+  assert.equal(await bare.answer(), undefined);
+});
+
+test('malformed messages are answered once, and what cannot be read on closes the connection', async () => {
+  const shown = await issued();
+  const cases: { name: string; request: string; answer: string }[] = JSON.parse(
+    readFileSync(new URL('../vectors/kmip/malformed.json', import.meta.url), 'utf8'),
+  );
+  assert.equal(cases.length, 50);
+  for (const { name, request, answer: expected } of cases) {
+    const bytes =
+      name === 'nested 5000'
+        ? nested(5000)
+        : name === '25,000 items'
+          ? many(25_000)
+          : request === ''
+            ? longId()
+            : hex(request);
+    const peer = new Peer(kmipPort(), shown);
+    peer.send(bytes);
+    if (expected === 'nothing') peer.socket.end();
+    const results = await peer.answer();
+    const [, status, reason] = /^status (\d)(?: reason (\d+))?/.exec(expected) ?? [];
+    const told = results?.map((result) => [result.status, result.reason]);
+    const usual = [Number(status), reason === undefined ? undefined : Number(reason)];
+    const wanted = otherwise[name] ?? [usual];
+    assert.deepEqual(told, status === undefined ? undefined : wanted, `${name}: ${results?.[0]?.message}`);
+    if (!peer.isClosed) {
+      // Whatever came before, the connection answers or is closed.
+      peer.send(query);
+      const next = await peer.answer();
+      assert.ok(next === undefined || next.length === 1, name);
+    }
+    peer.end();
+  }
+});
+
+/** Status and reason where this server differs from the one that was recorded. */
+const otherwise: Readonly<Record<string, readonly (readonly [number, number | undefined])[]>> = {
+  // A field that is there twice is malformed, whatever stands in it.
+  'two protocol versions in the header': [[1, 4]],
+  // The specification wants ids, but nothing needs them.
+  'two items without ids': [
+    [0, undefined],
+    [0, undefined],
+  ],
+  // Both messages are answered; the first of the two is looked at here.
+  'two messages in one write': [[0, undefined]],
+};
+
+function nested(levels: number): Uint8Array {
+  const bytes = new Uint8Array(levels * 8);
+  const view = new DataView(bytes.buffer);
+  for (let level = 0; level < levels; level++) {
+    view.setUint32(level * 8, level === 0 ? 0x42007801 : 0x42007901);
+    view.setUint32(level * 8 + 4, (levels - level - 1) * 8);
+  }
+  return bytes;
+}
+
+const many = (count: number): Uint8Array =>
+  encodeItem(structure(tags.requestMessage, Array(count).fill(structure(tags.requestPayload))));
+
+const longId = (): Uint8Array =>
+  encodeItem(requestOf([{ operation: 'Get', fields: [text(tags.uniqueIdentifier, 'x'.repeat(100_000))] }]));
+
+test('several messages in one write are answered in order, and a message in many pieces', async () => {
+  const peer = new Peer(kmipPort(), await issued());
+  peer.send(Buffer.concat([query, query, query]));
+  for (let n = 0; n < 3; n++) assert.equal((await peer.answer())?.[0]?.status, 0);
+  for (const byte of query) peer.send(Uint8Array.of(byte));
+  assert.equal((await peer.answer())?.[0]?.status, 0);
+  peer.end();
+});
+
+test('TLS 1.2 sessions are resumed with the certificate that they began with', async () => {
+  const shown = await issued();
+  const first = new Peer(kmipPort(), shown, { maxVersion: 'TLSv1.2' });
+  let session: Buffer | undefined;
+  first.socket.on('session', (given) => {
+    session = given;
+  });
+  assert.equal((await first.ask('Locate'))?.[0]?.status, 0);
+  first.end();
+  await first.closed;
+  const second = new Peer(kmipPort(), shown, { maxVersion: 'TLSv1.2', session });
+  assert.equal((await second.ask('Locate'))?.[0]?.status, 0);
+  assert.equal(second.socket.isSessionReused(), true);
+  second.end();
+});
+
+test('KMIP is not served without TLS', async () => {
+  const options = { data: join(base, 'none'), listen: '127.0.0.1:0', kmipListen: '127.0.0.1:0', logLevel: 'silent' };
+  await assert.rejects(serve(options), /KMIP is served in TLS alone/);
+});
+
+interface Alone {
+  readonly listener: KmipListener;
+  readonly port: number;
+}
+
+/** A listener before an app that answers with the message itself. */
+async function alone(limits: object, bodies = new BodyBudget()): Promise<Alone> {
+  const tls = { cert: Buffer.from(ca), key: Buffer.from(serverKey) };
+  const noted = (fields: object, message: string) => void log.push(`${message} ${JSON.stringify(fields)}`);
+  const answer = async () => ({ outcome: { status: 200, body: {}, content: answered } });
+  const options = { tls, oldCiphers: false, bodies, logger: { info: noted, warn: noted }, limits };
+  const listener = kmipListener(answer, options);
+  await listen(listener.server, { port: 0, host: '127.0.0.1' });
+  return { listener, port: portOf(listener.server) };
+}
+
+const answered = encodeItem(
+  structure(tags.responseMessage, structure(tags.batchItem, enumeration(tags.resultStatus, 0))),
+) as Uint8Array<ArrayBuffer>;
+
+test('a message that is begun and not finished ends the connection, and so does one that is too long', async () => {
+  const { listener, port } = await alone({ begun: 50, firstMessage: 1024 });
+  const shown = await shownBy(await TestCertificate.alone(Date.now()));
+  const slow = new Peer(port, shown);
+  slow.send(query.subarray(0, 20));
+  await slow.closed;
+  const long = new Peer(port, shown);
+  long.send(hex('4200780100000800'));
+  assert.equal((await long.answer())?.[0]?.reason, 4);
+  await long.closed;
+  await listener.end(0);
+});
+
+test('a client has a number of connections, and messages share a budget', async () => {
+  const bodies = new BodyBudget({ ...usualBodyLimits, waiting: 200 });
+  const { listener, port } = await alone({ ofOneClient: 2 }, bodies);
+  const shown = await shownBy(await TestCertificate.alone(Date.now()));
+  const peers = [new Peer(port, shown), new Peer(port, shown)];
+  for (const peer of peers) {
+    peer.send(query);
+    assert.equal((await peer.answer())?.[0]?.status, 0);
+  }
+  const third = new Peer(port, shown);
+  third.send(query);
+  assert.equal(await third.answer(), undefined);
+  assert.match(log.at(-1) ?? '', /too many connections.*"certificate":"[0-9a-f]{64}"/);
+  const [held, other] = peers;
+  assert.ok(held && other);
+  held.send(query.subarray(0, query.length - 1));
+  while (bodies.waiting === 0) await new Promise((resolve) => setImmediate(resolve));
+  other.send(query);
+  assert.equal((await other.answer())?.[0]?.reason, 0x100, 'there is no room for it');
+  await other.closed;
+  held.end();
+  await held.closed;
+  while (bodies.waiting > 0) await new Promise((resolve) => setImmediate(resolve));
+  await listener.end(0);
+});
