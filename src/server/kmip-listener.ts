@@ -13,7 +13,6 @@ import type { BodyBudget } from './body-budget.ts';
 import { ClientCertificates } from './client-certificates.ts';
 import { HandshakeQueue } from './handshakes.ts';
 import { type Certificate, tlsOptions } from './http-server.ts';
-import type { Logger } from './log.ts';
 
 interface KmipLimits {
   /** Bytes of a message before one has been answered, and after. */
@@ -38,12 +37,17 @@ const usualLimits: KmipLimits = {
   ofOneClient: 64,
 };
 
+interface ConnectionLog {
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+}
+
 export interface KmipOptions {
   readonly tls: Certificate;
   /** Whether suites that old appliances need are offered: RSA key exchange, and CBC. */
   readonly oldCiphers: boolean;
   readonly bodies: BodyBudget;
-  readonly logger: Pick<Logger, 'info' | 'warn'>;
+  readonly logger: ConnectionLog;
   readonly limits?: Partial<KmipLimits>;
 }
 
@@ -137,7 +141,7 @@ function fingerprintOf(der: Uint8Array): string {
 interface Around {
   readonly answer: Answer;
   readonly bodies: BodyBudget;
-  readonly logger: Pick<Logger, 'info' | 'warn'>;
+  readonly logger: ConnectionLog;
   readonly limits: KmipLimits;
 }
 
@@ -192,9 +196,15 @@ class Connection {
     const { limits } = this.#around;
     const head = this.#joined(headLength);
     const problem = headProblem(head, this.#isKnown ? limits.message : limits.firstMessage);
-    if (problem !== undefined) return this.#refuse(unreadableMessage(Date.now(), problem));
+    if (problem !== undefined) {
+      this.#refuse(unreadableMessage(Date.now(), problem));
+      return;
+    }
     const length = headLength + new DataView(head.buffer, head.byteOffset).getUint32(4);
-    if (!this.#count(length)) return this.#refuse(unavailableMessage(Date.now()));
+    if (!this.#count(length)) {
+      this.#refuse(unavailableMessage(Date.now()));
+      return;
+    }
     if (this.#held < length) {
       this.#wait();
       return;
@@ -248,9 +258,15 @@ class Connection {
       certificate,
       body: { read: async (limit) => (message.length > limit ? undefined : message) },
     });
-    if (outcome.status === 401) return this.#refuseClient();
+    if (outcome.status === 401) {
+      this.#refuseClient();
+      return;
+    }
     const isAnswer = outcome.status === 200 && outcome.content instanceof Uint8Array;
-    if (!isAnswer) return this.#refuse(unavailableMessage(Date.now()));
+    if (!isAnswer) {
+      this.#refuse(unavailableMessage(Date.now()));
+      return;
+    }
     this.#isKnown = true;
     this.#count(0);
     // Cast: checked above.

@@ -147,14 +147,18 @@ export interface Attribute {
   readonly value: Item;
 }
 
-/** Throws `Refusal` for an unknown attribute, or a value that is none of it. */
-export function readAttribute(version: Version, item: Item): Attribute {
+/**
+ * Throws `Refusal` for an unknown attribute, or a value that is none of it. In a search fields of a value may be left
+ * out.
+ */
+export function readAttribute(version: Version, item: Item, isSearch = false): Attribute {
   const { name, index, value } = isSecond(version) ? readByTag(item) : readByName(item);
   const rule = ruleOf(name, version);
   if (rule && value.type !== rule.type) {
     throw new Refusal(reasons.invalidField, `${name} has the type ${rule.type}, not ${value.type}`);
   }
-  checkValue(name, value);
+  checkLength(name, value);
+  if (value.type === 'structure' && !isSearch) checkFields(name, value);
   return { name, index, value: { ...value, tag: tags.attributeValue } as Item };
 }
 
@@ -195,12 +199,14 @@ function vendorParts(name: string): readonly [vendor: string, name: string] {
   return vendor !== undefined && rest !== undefined ? [vendor, rest] : [name.slice(0, 1), name.slice(2)];
 }
 
-function checkValue(name: string, value: Item): void {
+function checkLength(name: string, value: Item): void {
   const length = encodeItem(value).length;
   const most = isCustom(name) ? attributeLimits.customBytes : attributeLimits.valueBytes;
   if (length > most) throw new Refusal(reasons.invalidField, `an attribute has at most ${most} bytes`);
   if (name.length > attributeLimits.nameBytes) throw new Refusal(reasons.invalidField, 'the attribute has a long name');
-  if (value.type !== 'structure') return;
+}
+
+function checkFields(name: string, value: Structure): void {
   if (name === 'Name') checkName(value);
   if (name === 'Link') {
     const isWhole =
@@ -224,9 +230,9 @@ function checkName(value: Structure): void {
   }
 }
 
-/** The text of a Name. */
-export function nameText(value: Item): string {
-  return value.type === 'structure' ? (fieldOf(value, tags.nameValue, 'text') ?? '') : '';
+/** The text of a Name; undefined for a value without one. */
+export function nameText(value: Item | undefined): string | undefined {
+  return value?.type === 'structure' ? fieldOf(value, tags.nameValue, 'text') : undefined;
 }
 
 export function writeAttribute(version: Version, { name, index = 0, value }: Attribute): Item {
@@ -284,7 +290,13 @@ function referencedName(item: Item): string {
 }
 
 /** The attributes in all structures of that field: a Template-Attribute, or Attributes from 2.0 on. */
-export function readAttributes(version: Version, payload: Structure, first: number, second: number): Attribute[] {
+export function readAttributes(
+  version: Version,
+  payload: Structure,
+  first: number,
+  second: number,
+  isSearch = false,
+): Attribute[] {
   const given = all(payload, isSecond(version) ? second : first).flatMap((item) => valueIn(item, 'structure'));
   if (given.length > attributeLimits.ofObject) throw new Refusal(reasons.invalidField, 'too many attributes');
   return given
@@ -293,7 +305,7 @@ export function readAttributes(version: Version, payload: Structure, first: numb
       if (item.tag === tags.name && !isSecond(version)) {
         throw new Refusal(reasons.itemNotFound, 'there are no templates here');
       }
-      return readAttribute(version, item);
+      return readAttribute(version, item, isSearch);
     });
 }
 

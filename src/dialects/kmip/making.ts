@@ -131,7 +131,7 @@ export function makeObject(work: Work, wanted: MadeObject): KmipObject {
 
 /** Names in the order of their indexes. */
 export function namesIn(set: AttributeSet): readonly string[] {
-  return [...set.get('Name').values()].map(nameText);
+  return [...set.get('Name').values()].flatMap((item) => nameText(item) ?? []);
 }
 
 /** Stores all attributes of an object that has a row. */

@@ -113,9 +113,9 @@ export const locate: Operation = {
   action: 'key.list',
   *slices(work, payload): Slices<Structure> {
     const { version } = work;
-    const own = work.isSecond ? [] : all(payload, tags.attribute).map((item) => readAttribute(version, item));
+    const own = work.isSecond ? [] : all(payload, tags.attribute).map((item) => readAttribute(version, item, true));
     // Some clients of 1.x put the attributes in a Template-Attribute.
-    const wanted = [...own, ...readAttributes(version, payload, tags.templateAttribute, tags.attributes)];
+    const wanted = [...own, ...readAttributes(version, payload, tags.templateAttribute, tags.attributes, true)];
     const most = countIn(payload, tags.maximumItems) ?? mostLocated;
     const skipped = countIn(payload, tags.offsetItems);
     const search: Search = {
@@ -124,11 +124,10 @@ export const locate: Operation = {
       isOfDestroyed: wanted.some(({ name, value }) => name === 'State' && Number(value.value) >= states.destroyed),
     };
     const name = wanted.find((each) => each.name === 'Name');
-    const text_ = name && nameText(name.value);
     const found: string[] = [];
     let count = 0;
     let compared = 0;
-    for (const object of searchedObjects(work.ctx, text_)) {
+    for (const object of searchedObjects(work.ctx, nameText(name?.value))) {
       if (++compared % comparedAtOnce === 0) yield;
       if (!isWanted(object, search)) continue;
       const isTold = count++ >= (skipped ?? 0) && found.length < Math.min(most, mostLocated);
