@@ -314,6 +314,7 @@ export function restoreManagedKey(ctx: Context, { id, suspended = false }: Resto
   }
   needFreeName(ctx, key.name, id);
   if (key.path !== undefined && tx.managedKeys.byPath(key.path)) throw nameTaken();
+  needFreeKmipNames(tx, id);
   needQuota(ctx, 'keyrings', () => countRings(tx));
   const after = stateAfter(key.state, 'restore', key.formerState);
   if ('problem' in after) throw new KmsError('conflict', after.problem);
@@ -337,6 +338,13 @@ function needFreeName({ tx }: Pick<Context, 'tx'>, name: string, ownId?: string)
   const holder = tx.managedKeys.aliasOf(name);
   if (holder === undefined || holder === ownId) return;
   throw fieldsError('conflict', [{ field: 'name', message: 'a managed key has this alias' }]);
+}
+
+/** Throws `conflict` if a client of KMIP gave one of the key's names to another object meanwhile. */
+function needFreeKmipNames({ kmipObjects }: Pick<Tables, 'kmipObjects'>, id: string): void {
+  const object = kmipObjects.byKey(id);
+  if (!object || !kmipObjects.names(id).some((name) => kmipObjects.isTaken(object, name))) return;
+  throw new KmsError('conflict', 'another object of KMIP has the name of this one: rename that one first');
 }
 
 function nameTaken(): KmsError {

@@ -1,4 +1,5 @@
 // Result reasons of KMIP, and how our refusals are told by them. Versions from 2.0 on have finer ones.
+import { NameTaken } from '../../core/kmip-objects.ts';
 import { KmsError } from '../../errors.ts';
 
 export const reasons = {
@@ -63,6 +64,9 @@ interface Told {
 /** The reason and text of an error; undefined for one of ours that clients are told nothing of. */
 export function reasonOf(error: unknown): Told | undefined {
   if (error instanceof Refusal) return error;
+  if (error instanceof NameTaken) {
+    return { reason: reasons.invalidField, later: laterReasons.nonUniqueName, message: error.message };
+  }
   if (!(error instanceof KmsError)) return undefined;
   const { message } = error;
   switch (error.code) {
