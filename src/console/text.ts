@@ -11,6 +11,7 @@ export const resourceNames: ReadonlyMap<string, string> = new Map([
   ['keyring', 'keyrings'],
   ['asym', 'asymmetric keyrings'],
   ['key', 'managed keys'],
+  ['kmip', 'objects of KMIP'],
   ['tang', 'Tang key pairs'],
   ['asset', 'assets'],
   ['user', 'users'],

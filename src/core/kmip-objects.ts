@@ -1,6 +1,6 @@
 // KMIP's objects: managed keys with an owner, names of their own, and attributes. An object is its owner's by default;
-// others see it by the flags of the managed key. Whoever may not know of an object is told that there is none.
-import { KmsError } from '../errors.ts';
+// others see it by the flags of the managed key. A caller that may not know of an object is told that there is none.
+import { fieldsError, KmsError } from '../errors.ts';
 import type { JsonObject } from '../model/json.ts';
 import { type KeyState, stateAfter } from '../model/key-states.ts';
 import { type KeyType, type KeyUse, keyTypeFacts, usesProblem } from '../model/key-types.ts';
@@ -81,7 +81,7 @@ export function findKmipObject(ctx: Context, id: string, right: KmipRight): Kmip
 }
 
 /** The object that a key is, if KMIP has a word for it. Authorities for client certificates are none. */
-export function objectOf(ctx: Context, key: ManagedKey): KmipObject | undefined {
+function objectOf(ctx: Context, key: ManagedKey): KmipObject | undefined {
   const { tx } = ctx;
   const row = tx.kmipObjects.byKey(key.id);
   const isOdd = keyTypeFacts[key.type].kmip === undefined || key.derived || key.latestVersion === 0;
@@ -195,7 +195,7 @@ function again(ctx: Context, id: string): KmipObject {
   throw new KmsError('internal', 'expected an object of KMIP, found none');
 }
 
-/** Gives a key that was made otherwise a row of its own, with nobody as its owner. */
+/** Gives a key that was made otherwise a row of its own, without an owner. */
 export function describedObject(ctx: Context, object: KmipObject, objectType: number): KmipObject & { row: KmipRow } {
   const { key, row } = object;
   const described: KmipRow = row ?? { keyId: key.id, owner: '', objectType, form: 'key', shape: '', attributes: {} };
@@ -203,7 +203,7 @@ export function describedObject(ctx: Context, object: KmipObject, objectType: nu
   return { ...object, row: described };
 }
 
-/** Replaces attributes and names. Throws `NameTaken` for a name that another object of the owner and type has. */
+/** Replaces attributes and names. Throws `conflict` for a name that another object of the owner and type has. */
 export function setKmipAttributes(
   ctx: Context,
   row: KmipRow,
@@ -213,18 +213,14 @@ export function setKmipAttributes(
   const { tx, world } = ctx;
   if (names) {
     const before = new Set(tx.kmipObjects.names(row.keyId));
-    if (names.some((name) => !before.has(name) && tx.kmipObjects.isTaken(row, name))) throw new NameTaken();
+    if (names.some((name) => !before.has(name) && tx.kmipObjects.isTaken(row, name))) {
+      throw fieldsError('conflict', [{ field: 'name', message: 'another object of this type has this name' }]);
+    }
     tx.kmipObjects.setNames(row, names);
   }
   tx.kmipObjects.setAttributes(row.keyId, attributes);
   const key = mustFind(tx, row.keyId);
   tx.managedKeys.update(key.id, { ...key, updatedAt: world.now() });
-}
-
-export class NameTaken extends KmsError {
-  constructor() {
-    super('conflict', 'another object of this type has this name');
-  }
 }
 
 /** Sets the dates that move the state by themselves. Raising `exportable` takes more than that: it cannot be done. */
@@ -239,7 +235,7 @@ export function setKmipFields(
   if (change.exportable && !key.exportable) {
     throw new KmsError('conflict', 'a key that may not leave the appliance stays so');
   }
-  // What the former dates made of it stays.
+  // The former dates may have moved it already, and that stays.
   const state = stateOf(ctx, key);
   if (state !== key.state) tx.managedKeys.setState(id, { ...key, state, updatedAt: now });
   tx.managedKeys.update(id, { ...mustFind(tx, id), ...change, updatedAt: now });

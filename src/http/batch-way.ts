@@ -1,6 +1,6 @@
-// The way of a request that makes several acts at once, as some protocols allow: one transaction, in which the caller is
-// known by its certificate, each act is authorized and done in a savepoint, and each has its record. The answer waits
-// until all of that is durable.
+// The way of a request that makes several acts at once, as some protocols allow: one transaction, in which the caller
+// is known by its certificate, each act is authorized and done in a savepoint, and each has its record. The answer
+// waits until all of that is durable.
 import { activityRecord } from '../core/activity.ts';
 import type { Caller, Context, Tenant, World } from '../core/context.ts';
 import { authenticate, authenticateCertificate, type Bearer, noteKeyUse } from '../core/credential.ts';
@@ -18,7 +18,7 @@ import { atOnce } from './route.ts';
 import type { TenantHandle } from './tenant-directory.ts';
 
 /** An act as it is recorded. */
-export interface Act {
+interface Act {
   readonly action: string;
   /** The managed key's name; empty if it concerns none. */
   readonly ringname: string;
@@ -71,7 +71,7 @@ interface Batch<R> {
   run(ctx: BatchContext, work: KeyWork): Slices<R>;
 }
 
-export interface BatchResult<R> {
+interface BatchResult<R> {
   readonly value: R;
   readonly caller: Caller;
   readonly acts: readonly Act[];

@@ -42,6 +42,7 @@ test('the groups are the table, whole', () => {
       'Keyrings',
       'Asymmetric keyrings',
       'Managed keys',
+      'Objects of KMIP',
       'Tang key pairs',
       'Assets',
       'Users',

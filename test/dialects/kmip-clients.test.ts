@@ -1,5 +1,5 @@
-// Who may do what over KMIP: objects are their makers', others see them by flags, and nobody learns of what they may
-// not see. Each item of a batch has its record.
+// Rights over KMIP: objects are their makers', others see them by flags, and no client learns of what it may not see.
+// Each item of a batch has its record.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { laterReasons, reasons } from '../../src/dialects/kmip/reasons.ts';

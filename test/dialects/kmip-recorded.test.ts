@@ -1,4 +1,4 @@
-// What clients of KMIP were recorded to send is answered as they were answered then: the same results, and the same
+// Messages that were recorded of clients of KMIP are answered as they were then: the same results, and the same
 // fields of the same types, whatever ids, dates and random bytes are in them.
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';

@@ -201,6 +201,7 @@ const titles: Readonly<Record<string, string>> = {
   keyring: 'Keyrings',
   asym: 'Asymmetric keyrings',
   key: 'Managed keys',
+  kmip: 'Objects of KMIP',
   tang: 'Tang key pairs',
   asset: 'Assets',
   user: 'Users',

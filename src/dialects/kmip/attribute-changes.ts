@@ -1,12 +1,11 @@
 // Operations that change attributes: Add, Modify, Delete and Set Attribute.
 
 import { isAllowed } from '../../core/authorization.ts';
-import { describedObject, type KmipObject, NameTaken, setKmipFields } from '../../core/kmip-objects.ts';
+import { describedObject, type KmipObject, setKmipFields } from '../../core/kmip-objects.ts';
 import { type Attribute, AttributeSet, readOne, readReference, ruleOf, writeAttribute } from './attributes.ts';
-import { storeAttributes } from './making.ts';
-import { allAttributes, attributesOf, hasState, typeOf } from './objects.ts';
+import { allAttributes, attributesOf, hasState, storeAttributes, typeOf } from './objects.ts';
 import { idAnswer, type Operation, type Work } from './operation.ts';
-import { denied, laterReasons, Refusal, reasons } from './reasons.ts';
+import { denied, isNameTaken, laterReasons, Refusal, reasons } from './reasons.ts';
 import { tags } from './tags.ts';
 import { boolean, fieldOf, type Item, isSameValue, one, type Structure, structure, structureIn, text } from './ttlv.ts';
 
@@ -56,7 +55,7 @@ function put(work: Work, object: KmipObject, { name, value }: Attribute, set: At
   try {
     storeAttributes(work, object, full);
   } catch (error) {
-    if (!(error instanceof NameTaken)) throw error;
+    if (!isNameTaken(error)) throw error;
     throw new Refusal(reasons.illegalOperation, error.message, laterReasons.nonUniqueName);
   }
 }

@@ -25,7 +25,7 @@ import {
 import { isSecond, type Version } from './versions.ts';
 
 /**
- * Who changes an attribute: the server alone; a client where the object is made; a client at any time, who may (`free`)
+ * Changes of an attribute: by the server alone; by a client where the object is made; a client at any time, who may (`free`)
  * or may not (`kept`) take it away again.
  */
 type Changes = 'server' | 'once' | 'kept' | 'free';
@@ -109,7 +109,7 @@ export const attributeRules: readonly AttributeRule[] = [
 const byName = new Map(attributeRules.map((rule) => [rule.name, rule]));
 const byTag = new Map(attributeRules.map((rule) => [rule.tag, rule]));
 
-export const attributeLimits = {
+const attributeLimits = {
   ofObject: 200,
   custom: 50,
   valueBytes: 4096,
@@ -118,7 +118,7 @@ export const attributeLimits = {
 } as const;
 
 /** Attributes of the client's own (`x-`) and of others' servers (`y-`). */
-export function isCustom(name: string): boolean {
+function isCustom(name: string): boolean {
   return /^[xy]-/.test(name);
 }
 
@@ -411,3 +411,24 @@ function storedItem(text: string): Item {
   if (bytes) return decodeItem(bytes);
   throw new KmsError('corrupt', 'a stored attribute of a KMIP object was altered');
 }
+
+export function numberIn(set: AttributeSet, name: string): number | undefined {
+  const item = set.first(name);
+  return typeof item?.value === 'number' ? item.value : undefined;
+}
+
+export function flagIn(set: AttributeSet, name: string): boolean | undefined {
+  const item = set.first(name);
+  return item?.type === 'boolean' ? item.value : undefined;
+}
+
+/** Epoch milliseconds of a date. Throws `Refusal` for one that no clock has. */
+export function timeIn(set: AttributeSet, name: string): number | undefined {
+  const item = set.first(name);
+  if (item?.type !== 'date') return undefined;
+  if (item.value < 0n || item.value > latest) throw new Refusal(reasons.invalidField, `${name} is no date`);
+  return Number(item.value) * 1000;
+}
+
+/** The last second of the year 9999. */
+const latest = 253_402_300_799n;

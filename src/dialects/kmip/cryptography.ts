@@ -50,7 +50,7 @@ const uses = {
 } as const satisfies Record<string, Use>;
 
 /** Cryptographic Parameters: the request's, or else the first ones of the key. */
-export function parametersOf(object: KmipObject, payload: Structure): Structure | undefined {
+function parametersOf(object: KmipObject, payload: Structure): Structure | undefined {
   const given = structureIn(payload, tags.cryptographicParameters);
   if (given) return given;
   const own = attributesOf(object).first('Cryptographic Parameters');

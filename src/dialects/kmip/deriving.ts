@@ -3,11 +3,11 @@ import type { KeyWork } from '../../core/key-work.ts';
 import { type KmipObject, materialOfObject, needMaking } from '../../core/kmip-objects.ts';
 import { blockEncrypt, ivLengths } from '../../crypto/managed/block-modes.ts';
 import { counterKey, type DerivingHash, hashKey, hmacKey } from '../../crypto/managed/derivation.ts';
-import { readAttributes } from './attributes.ts';
+import { flagIn, numberIn, readAttributes } from './attributes.ts';
 import { cipherOf, cryptographic } from './cryptography.ts';
 import { formats, hashes, linkTypes, objectTypes, usages } from './enumerations.ts';
 import { symmetricKey } from './key-values.ts';
-import { addLink, flagIn, givenSet, makeObject, numberIn } from './making.ts';
+import { addLink, givenSet, makeObject } from './making.ts';
 import { madeShape } from './objects.ts';
 import { idAnswer, type Operation } from './operation.ts';
 import { Refusal, reasons } from './reasons.ts';
@@ -53,7 +53,7 @@ export const deriveKey: Operation = {
           ? { type: 'secret' as const, key: bytes }
           : symmetricKey(algorithm, bytes);
       const format = objectType === objectTypes.secretData ? formats.opaque : formats.raw;
-      // What may not leave does not leave as something derived either, unless that was there before.
+      // A key that may not leave does not leave as something derived either.
       const isKept = !base.key.exportable && flagIn(given, 'Extractable') !== false;
       const masked = given.first('Cryptographic Usage Mask')
         ? given

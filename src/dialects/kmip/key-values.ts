@@ -21,7 +21,7 @@ export type KeptKey =
 /** Key material that a block gave: bytes, or the structure of a transparent format. */
 type Material = Uint8Array | Structure;
 
-export const algorithmNumbers: Readonly<Record<string, number>> = {
+const algorithmNumbers: Readonly<Record<string, number>> = {
   AES: algorithms.aes,
   RSA: algorithms.rsa,
   EC: algorithms.ec,
@@ -95,7 +95,7 @@ export function asymmetricKey(
   return kept && comesBack(kept, format, material) ? kept : undefined;
 }
 
-/** What `make` returns; undefined if it refuses the bytes. */
+/** The result of `make`; undefined if it refuses the bytes. */
 function tried<R>(make: () => R): R | undefined {
   try {
     return make();

@@ -1,20 +1,18 @@
 // Operations on the life of objects: Activate, Revoke, Destroy, Archive, Recover, leases and allocations, and Re-key.
 import { destroyKmipObject, type KmipObject, moveKmipObject, needMaking } from '../../core/kmip-objects.ts';
-import { type Attribute, AttributeSet, readAttributes } from './attributes.ts';
+import { type Attribute, AttributeSet, numberIn, readAttributes, timeIn } from './attributes.ts';
 import { formats, linkTypes, objectTypes, states } from './enumerations.ts';
+import { addLink, givenSet, linkOf, makeObject, makePair, newSymmetricKey, pairAnswer } from './making.ts';
 import {
-  addLink,
-  givenSet,
-  linkOf,
-  makeObject,
-  makePair,
-  newSymmetricKey,
-  numberIn,
-  pairAnswer,
+  allAttributes,
+  attributesOf,
+  hasState,
+  leaseSeconds,
+  madeShape,
+  stateNumber,
   storeAttributes,
-  timeIn,
-} from './making.ts';
-import { allAttributes, attributesOf, hasState, leaseSeconds, madeShape, stateNumber, typeOf } from './objects.ts';
+  typeOf,
+} from './objects.ts';
 import { idAnswer, type Operation, type Work } from './operation.ts';
 import { denied, laterReasons, Refusal, reasons } from './reasons.ts';
 import { tags } from './tags.ts';
@@ -31,7 +29,7 @@ export const activate: Operation = {
   run(work, payload) {
     const object = work.find(payload, 'state');
     needState(object);
-    // What an operator suspended, only an operator resumes.
+    // Only an operator resumes a key that an operator suspended.
     if (object.state !== 'pre-active') throw denied('the object is not pre-active');
     moveKmipObject(work.ctx, object, 'activate');
     work.placeholder = object.key.id;
@@ -158,7 +156,7 @@ export const getUsageAllocation: Operation = {
 
 const shifted = ['Process Start Date', 'Protect Stop Date', 'Deactivation Date'] as const;
 
-/** What a successor does not take over: it has others, or none. */
+/** Attributes that a successor does not take over: it has others, or none. */
 const notInherited: ReadonlySet<string> = new Set([
   ...['Unique Identifier', 'Object Type', 'State', 'Lease Time', 'Initial Date', 'Last Change Date', 'Digest', 'Link'],
   ...['Destroy Date', 'Compromise Date', 'Compromise Occurrence Date', 'Revocation Reason', 'Archive Date', 'Fresh'],

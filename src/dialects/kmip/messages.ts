@@ -1,5 +1,4 @@
 // Messages of KMIP: the header, the items of a batch, and the answer to them.
-import { KmsError } from '../../errors.ts';
 import { continuations, results } from './enumerations.ts';
 import { Refusal, reasonOf, reasons } from './reasons.ts';
 import { tags } from './tags.ts';
@@ -13,7 +12,6 @@ import {
   fieldOf,
   type Item,
   integer,
-  one,
   type Structure,
   structure,
   structureIn,
@@ -181,7 +179,7 @@ export function unreadableMessage(now: number, problem: string): Uint8Array {
   return refusedMessage(14, now, new Refusal(reasons.invalidMessage, problem));
 }
 
-/** The answer to a message for which there is no room, or nobody to answer it. */
+/** The answer to a message for which there is no room, or no appliance yet. */
 export function unavailableMessage(now: number): Uint8Array {
   return refusedMessage(14, now, new Refusal(reasons.generalFailure, 'not available now; try again'));
 }
@@ -198,15 +196,4 @@ export function headProblem(head: Uint8Array, most: number): string | undefined 
 export function tooLong(of: BatchItem | undefined, version: Version, now: number): Uint8Array {
   const error = new Refusal(reasons.responseTooLarge, 'the answer is longer than the client takes');
   return refusedMessage(version, now, error, of);
-}
-
-/** The item that may stand once in a structure, compulsory. */
-export function needed(from: Structure, tag: number, what: string): Item {
-  const found = one(from, tag);
-  if (found) return found;
-  throw new Refusal(reasons.missingData, `expected ${what}`);
-}
-
-export function isOurs(error: unknown): error is KmsError {
-  return error instanceof KmsError && reasonOf(error) !== undefined;
 }

@@ -1,17 +1,18 @@
-// Objects of KMIP as its messages show them: the item of an object with its value, and all attributes, of which many are
+// Objects of KMIP as its messages show them: the item of an object with its value, and all attributes, many of which are
 // the managed key's own.
 
 import type { Context } from '../../core/context.ts';
 import { isAsymmetric, publicKeyOfVersion } from '../../core/key-versions.ts';
-import { type KmipObject, materialOfObject, versionOfObject } from '../../core/kmip-objects.ts';
+import { type KmipObject, materialOfObject, setKmipAttributes, versionOfObject } from '../../core/kmip-objects.ts';
 import { fromBase64, toBase64 } from '../../crypto/bytes.ts';
 import { sha256 } from '../../crypto/fast-hash.ts';
 import { KmsError } from '../../errors.ts';
 import type { KeyUse } from '../../model/key-types.ts';
 import { keyTypeFacts } from '../../model/key-types.ts';
-import { AttributeSet } from './attributes.ts';
+import { AttributeSet, nameText } from './attributes.ts';
 import { formats, objectTypes, sha256 as sha256Number, states, usages } from './enumerations.ts';
 import { algorithmOf, formatted, type KeptKey, noFormat, usualFormat } from './key-values.ts';
+import { Refusal, reasons } from './reasons.ts';
 import { tags } from './tags.ts';
 import {
   boolean,
@@ -62,7 +63,7 @@ export function hasState(objectType: number): boolean {
 const stateNumbers = {
   'pre-active': states.preActive,
   active: states.active,
-  // There is no such state in KMIP: it does nothing now, and may be activated again by whoever suspended it.
+  // KMIP has no such state. It does nothing now, and may be active again.
   suspended: states.preActive,
   deactivated: states.deactivated,
   compromised: states.compromised,
@@ -162,7 +163,7 @@ function nativeAttributes({ key }: KmipObject): AttributeSet {
 }
 
 /** The key that an object has, as it is kept. A copy, for the caller to overwrite. */
-export function keptKey(ctx: Context, object: KmipObject): KeptKey {
+function keptKey(ctx: Context, object: KmipObject): KeptKey {
   const { type } = object.key;
   if (typeOf(object) !== objectTypes.publicKey || !isAsymmetric(type)) {
     return { type, key: materialOfObject(ctx, object) };
@@ -172,7 +173,7 @@ export function keptKey(ctx: Context, object: KmipObject): KeptKey {
   throw new KmsError('corrupt', 'the public key of a stored version is not there');
 }
 
-export function wipe(kept: KeptKey): void {
+function wipe(kept: KeptKey): void {
   if ('key' in kept) kept.key.fill(0);
 }
 
@@ -275,4 +276,22 @@ export function digestItem(bytes: Uint8Array, format: number | undefined): Item 
     byteString(tags.digestValue, sha256(bytes)),
     format === undefined ? undefined : enumeration(tags.keyFormatType, format),
   );
+}
+
+/** Names in the order of their indexes. */
+function namesIn(set: AttributeSet): readonly string[] {
+  return [...set.get('Name').values()].flatMap((item) => nameText(item) ?? []);
+}
+
+/** Stores all attributes of an object that has a row. */
+export function storeAttributes(
+  { ctx }: { readonly ctx: Context },
+  { row }: Pick<KmipObject, 'row'>,
+  set: AttributeSet,
+): void {
+  if (!row) throw new Refusal(reasons.generalFailure, 'the object has no attributes of its own');
+  const before = attributesOf({ row });
+  const names = namesIn(set);
+  const isRenamed = names.join('\0') !== namesIn(before).join('\0');
+  setKmipAttributes(ctx, row, set.toJson(), isRenamed ? names : undefined);
 }

@@ -7,7 +7,7 @@ import { keyRef } from '../../core/managed-keys.ts';
 import type { BatchContext } from '../../http/batch-way.ts';
 import type { KeyType } from '../../model/key-types.ts';
 import type { Slices } from '../../store/sql.ts';
-import { attributesOf, typeOf } from './objects.ts';
+import { attributesOf } from './objects.ts';
 import { laterReasons, Refusal, reasons } from './reasons.ts';
 import { tags } from './tags.ts';
 import { one, type Structure, structure, text } from './ttlv.ts';
@@ -22,7 +22,7 @@ export interface Operation {
   /** Whether it has work for another thread. `type` is the named object's, undefined if that is not known. */
   readonly isCostly?: (payload: Structure, type: KeyType | undefined) => boolean;
   readonly run?: (work: Work, payload: Structure) => Structure;
-  /** Instead of `run`, for operations that know no objects: clients that nobody knows may have them, too. */
+  /** Instead of `run`, for operations that know no objects: clients without an API key may have them, too. */
   readonly open?: (version: Version, payload: Structure) => Structure;
   /** Instead of `run`, for work that may be too long for one turn of the event loop. */
   readonly slices?: (work: Work, payload: Structure) => Slices<Structure>;
@@ -98,8 +98,4 @@ export class Work {
 /** The answer of an operation that tells no more than the object's id. */
 export function idAnswer({ key }: KmipObject): Structure {
   return structure(tags.responsePayload, text(tags.uniqueIdentifier, key.id));
-}
-
-export function isKey(object: KmipObject): boolean {
-  return [2, 3, 4].includes(typeOf(object));
 }

@@ -13,9 +13,10 @@ import {
   rekeyKeyPair,
   revoke,
 } from './lifecycle.ts';
-import { create, createKeyPair, register } from './making.ts';
+import { create, createKeyPair } from './making.ts';
 import type { Operation } from './operation.ts';
 import { check, discoverVersions, get, getAttributeList, getAttributes, locate, queryOperation } from './reading.ts';
+import { register } from './registering.ts';
 
 export const operations: readonly Operation[] = [
   create,

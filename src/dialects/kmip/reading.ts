@@ -15,7 +15,6 @@ import {
   writeReference,
 } from './attributes.ts';
 import { states, storage } from './enumerations.ts';
-import { storeAttributes } from './making.ts';
 import {
   allAttributes,
   attributesOf,
@@ -24,6 +23,7 @@ import {
   leaseSeconds,
   maskIn,
   shapeOf,
+  storeAttributes,
   typeOf,
   valueItem,
   withValue,
@@ -186,18 +186,7 @@ function told(work: Work, set: AttributeSet, names: readonly string[]): readonly
   const wanted = names.length > 0 ? names : set.names;
   return wanted
     .filter((name) => isKnownTo(name, work.version))
-    .flatMap((name) =>
-      [...set.get(name)].map(([index, value]) => ({ name, index, value: olderValue(work, name, value) })),
-    );
-}
-
-/** The value without fields that came later than the client's version. */
-function olderValue({ version }: Work, name: string, value: Item): Item {
-  if (name !== 'Digest' || version > 10 || value.type !== 'structure') return value;
-  return structure(
-    value.tag,
-    value.value.filter(({ tag }) => tag !== tags.keyFormatType),
-  );
+    .flatMap((name) => [...set.get(name)].map(([index, value]) => ({ name, index, value })));
 }
 
 export const getAttributes: Operation = {

@@ -1,5 +1,4 @@
 // Result reasons of KMIP, and how our refusals are told by them. Versions from 2.0 on have finer ones.
-import { NameTaken } from '../../core/kmip-objects.ts';
 import { KmsError } from '../../errors.ts';
 
 export const reasons = {
@@ -64,7 +63,7 @@ interface Told {
 /** The reason and text of an error; undefined for one of ours that clients are told nothing of. */
 export function reasonOf(error: unknown): Told | undefined {
   if (error instanceof Refusal) return error;
-  if (error instanceof NameTaken) {
+  if (isNameTaken(error)) {
     return { reason: reasons.invalidField, later: laterReasons.nonUniqueName, message: error.message };
   }
   if (!(error instanceof KmsError)) return undefined;
@@ -93,4 +92,9 @@ export function reasonOf(error: unknown): Told | undefined {
     default:
       return undefined;
   }
+}
+
+/** Whether another object has the name. */
+export function isNameTaken(error: unknown): error is KmsError {
+  return error instanceof KmsError && error.code === 'conflict' && error.fields?.name !== undefined;
 }

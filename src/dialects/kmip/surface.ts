@@ -144,7 +144,7 @@ class KmipSurface {
     return { authority: isOfKnownAuthority(tables, certificate, this.#appliance.world.now()) };
   }
 
-  /** What clients may know that no API key stands behind. */
+  /** The part that clients without an API key may know. */
   #answerStranger({ version, items }: RequestMessage): Uint8Array {
     const results = items.map((item): [BatchItem, ItemResult] => {
       try {

@@ -215,7 +215,7 @@ export const byteString = (tag: number, value: Uint8Array): Item => ({ tag, type
 export const boolean = (tag: number, value: boolean): Item => ({ tag, type: 'boolean', value });
 export const interval = (tag: number, value: number): Item => ({ tag, type: 'interval', value });
 export const long = (tag: number, value: bigint): Item => ({ tag, type: 'long', value });
-/** Of epoch milliseconds. */
+/** A date from epoch milliseconds. */
 export const date = (tag: number, time: number): Item => ({
   tag,
   type: 'date',

@@ -1,7 +1,6 @@
 // Usage Limits: how many bytes or objects a key may still protect. What was asked for or protected is taken off.
 import type { KmipObject } from '../../core/kmip-objects.ts';
-import { storeAttributes } from './making.ts';
-import { attributesOf } from './objects.ts';
+import { attributesOf, storeAttributes } from './objects.ts';
 import type { Work } from './operation.ts';
 import { denied } from './reasons.ts';
 import { tags } from './tags.ts';

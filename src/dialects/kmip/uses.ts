@@ -3,8 +3,8 @@
 import { KeyInUse } from '../../core/key-in-use.ts';
 import type { KmipObject, KmipRight } from '../../core/kmip-objects.ts';
 import type { KeyUse } from '../../model/key-types.ts';
+import { timeIn } from './attributes.ts';
 import { objectTypes } from './enumerations.ts';
-import { timeIn } from './making.ts';
 import { attributesOf, maskIn, typeOf } from './objects.ts';
 import type { Work } from './operation.ts';
 import { denied, laterReasons, Refusal, reasons } from './reasons.ts';

@@ -9,7 +9,7 @@ export type Version = number;
 export const supportedVersions: readonly Version[] = [21, 20, 14, 13, 12, 11, 10];
 
 /** The first version whose messages have attributes by their tags. */
-export const secondGeneration: Version = 20;
+const secondGeneration: Version = 20;
 
 export function isSecond(version: Version): boolean {
   return version >= secondGeneration;

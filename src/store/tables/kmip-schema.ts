@@ -1,8 +1,8 @@
 // The tables of KMIP's objects: the step that makes them. Statements of a released step never change.
 export const kmipSchema: readonly string[] = [
   // One row for each managed key that a KMIP client made or described. `object_type` is KMIP's number, `owner` the API
-  // key that made it. `attributes` are values in TTLV by the attribute's name, `shape` is the object in TTLV without its
-  // value, and `form` says where the key's bytes stand in it.
+  // key that made it. `attributes` are values in TTLV by the attribute's name, `shape` is the object in TTLV without
+  // its value, and `form` says where the key's bytes stand in it.
   `CREATE TABLE kmip_objects (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     key_id TEXT NOT NULL UNIQUE REFERENCES managed_keys (id) ON DELETE CASCADE,
