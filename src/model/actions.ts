@@ -41,11 +41,16 @@ const withoutFlag = [
 ] as const;
 
 /** Every name that the appliance records itself. */
-export const ownActions: ReadonlySet<string> = new Set([...plainActions, ...ringActions, ...withoutFlag]);
+export const ownActions: ReadonlySet<string> = new Set([
+  // Flags for one's own objects of KMIP: what is done with them is recorded as with any managed key.
+  ...[...plainActions].filter((action) => !action.startsWith('kmip.')),
+  ...ringActions,
+  ...withoutFlag,
+]);
 
 /** Own actions that only look, or keep a session alive; reading a key to encrypt or decrypt with is none. */
 export const readActions: ReadonlySet<string> = new Set([
-  ...[...ownActions].filter((action) => /\.(read|list|search|watch|overview|names|metrics|validate)$/.test(action)),
+  ...[...ownActions].filter((action) => /\.(read|list|search|watch|overview|names|metrics|validate|query)$/.test(action)),
   'session.refresh',
   'user.list-second-factors',
   'asset.signing-keys',

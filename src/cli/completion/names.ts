@@ -80,8 +80,9 @@ const ofRings = '<ringname>.';
 /** Actions in the activity log carry no ring names. */
 const actions: readonly Candidate[] = [
   ...flagTable
-    .filter(({ flag }) => flag !== '*')
+    .filter(({ flag }) => flag !== '*' && !flag.startsWith('kmip.'))
     .map(({ flag, grants }) => ({ value: flag.replace(ofRings, ''), about: grants })),
+  { value: 'kmip.query', about: 'ask what KMIP serves' },
   { value: 'tang.recover', about: 'unlock something as a client of Tang' },
   { value: 'session.refresh', about: 'refresh a session' },
   { value: 'session.end', about: "log out, or end a session of one's own" },

@@ -52,6 +52,7 @@ const operations: ReadonlyMap<string, readonly [past: string, base: string]> = n
 const wholes: ReadonlyMap<string, readonly [past: string, base: string]> = new Map(
   Object.entries({
     'activity.read': ['read the activity log', 'read the activity log'],
+    'kmip.query': ['asked what KMIP serves', 'ask what KMIP serves'],
     'key.random': ['got random bytes', 'get random bytes'],
     'key.hash': ['had bytes hashed', 'have bytes hashed'],
     'key.wrapping-key': ['read the wrapping key for imports', 'read the wrapping key for imports'],

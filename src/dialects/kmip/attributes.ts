@@ -25,8 +25,8 @@ import {
 import { isSecond, type Version } from './versions.ts';
 
 /**
- * Changes of an attribute: by the server alone; by a client where the object is made; a client at any time, who may (`free`)
- * or may not (`kept`) take it away again.
+ * Changes of an attribute: by the server alone; by a client where the object is made; by a client at any time, which
+ * may (`free`) or may not (`kept`) take it away again.
  */
 type Changes = 'server' | 'once' | 'kept' | 'free';
 

@@ -1,5 +1,5 @@
-// Objects of KMIP as its messages show them: the item of an object with its value, and all attributes, many of which are
-// the managed key's own.
+// Objects of KMIP as its messages show them: the item of an object with its value, and all attributes, of which the
+// managed key has many.
 
 import type { Context } from '../../core/context.ts';
 import { isAsymmetric, publicKeyOfVersion } from '../../core/key-versions.ts';
