@@ -3,8 +3,13 @@
 import { createHash } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
-import { headProblem, messageLimits, unavailableMessage, unreadableMessage } from '../dialects/kmip/messages.ts';
-import { kmipPath } from '../dialects/kmip/surface.ts';
+import {
+  headProblem,
+  kmipPath,
+  messageLimits,
+  unavailableMessage,
+  unreadableMessage,
+} from '../dialects/kmip/messages.ts';
 import { headLength } from '../dialects/kmip/ttlv.ts';
 import type { ApiRequest } from '../http/request.ts';
 import type { Answer } from '../http/request-log.ts';

@@ -1,5 +1,6 @@
 // The network's listeners: the API's, and those for Vault transit and Tang, which share their budgets.
 import type { IncomingMessage, Server } from 'node:http';
+import { kmipPath } from '../dialects/kmip/messages.ts';
 import { tangAddresses } from '../dialects/tang/limits.ts';
 import { KmsError } from '../errors.ts';
 import { connectionsFor, type processLimits } from '../platform/process-limits.ts';
@@ -43,7 +44,8 @@ export async function openListeners(
   const given = [options.listen, vaultListen, awsListen, kmipListen, tangListen].filter((each) => each !== undefined);
   const maxConnections = connectionsFor(ofProcess, Math.max(1, given.length));
   const shared = { limits: { maxConnections, ...options.limits }, ...budgets };
-  const network = networkServer(gate, where, shared);
+  // Some clients of KMIP speak it in HTTPS, at the API's address.
+  const network = networkServer(gate, where, shared, {}, kmipListen !== undefined);
   const vaultWhere =
     vaultListen === undefined ? undefined : await listening(ofDialect(options, vaultListen), '--vault-listen');
   const transit = vaultWhere && networkServer(gate, vaultWhere, shared, { surface: 'vault' });
@@ -149,12 +151,16 @@ function networkServer(
   { tls, behindProxy }: Listening,
   { limits, ...budgets }: SharedLimits,
   surface: Pick<RequestOrigin, 'surface' | 'tangClients' | 'awsRegion'> = {},
+  hasKmip = false,
 ): Server {
   return httpServer(gate.handle, {
     tls,
     // A proxy's own certificate would stand for all of its clients.
     ...(behindProxy ? {} : { asksCertificates: () => gate.asksCertificates() }),
-    origin: (incoming: IncomingMessage) => ({ remoteAddress: clientAddress(incoming, behindProxy), ...surface }),
+    origin: (incoming: IncomingMessage) => ({
+      remoteAddress: clientAddress(incoming, behindProxy),
+      ...(hasKmip && incoming.url === kmipPath ? { surface: 'kmip' } : surface),
+    }),
     ...(behindProxy ? { prepare: takeForwardedHost } : {}),
     ...(limits && { limits }),
     ...budgets,

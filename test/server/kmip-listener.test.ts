@@ -1,6 +1,7 @@
 // KMIP over real TLS: who gets in, malformed messages, several messages at once, and the limits of a connection.
 import assert from 'node:assert/strict';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -231,6 +232,23 @@ test('TLS 1.2 sessions are resumed with the certificate that they began with', a
   assert.equal((await second.ask('Locate'))?.[0]?.status, 0);
   assert.equal(second.socket.isSessionReused(), true);
   second.end();
+});
+
+test("the API's address takes messages in HTTPS, with a certificate alone", async () => {
+  const { cert, key } = await issued();
+  const post = (shown: object): Promise<readonly [number | undefined, Buffer]> =>
+    new Promise((resolve, reject) => {
+      const sent = request(`${server.url}/kmip`, { method: 'POST', ca, ...shown }, (answer) => {
+        const chunks: Buffer[] = [];
+        answer.on('data', (chunk: Buffer) => chunks.push(chunk));
+        answer.on('end', () => resolve([answer.statusCode, Buffer.concat(chunks)]));
+      });
+      sent.on('error', reject).end(query);
+    });
+  const [status, bytes] = await post({ cert, key });
+  assert.equal(status, 200);
+  assert.equal(resultsOf(bytes)[0]?.status, 0);
+  assert.equal((await post({}))[0], 401);
 });
 
 test('KMIP is not served without TLS', async () => {

@@ -20,6 +20,9 @@ import {
 } from './ttlv.ts';
 import { isSecond, supportedVersions, type Version, versionItem } from './versions.ts';
 
+/** The path of messages in HTTPS. */
+export const kmipPath = '/kmip';
+
 export const messageLimits = { bytes: 1 << 20, batch: 100 } as const;
 
 /** Name and password in a header. */

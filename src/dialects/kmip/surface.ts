@@ -19,6 +19,7 @@ import {
   answerMessage,
   type BatchItem,
   type ItemResult,
+  kmipPath,
   MessageRefusal,
   messageLimits,
   type RequestMessage,
@@ -34,7 +35,6 @@ import { tags } from './tags.ts';
 import { one, type Structure } from './ttlv.ts';
 import type { Version } from './versions.ts';
 
-export const kmipPath = '/kmip';
 const mediaType = 'application/octet-stream';
 
 export function kmipSurface(appliance: AppliancePort, ways: Ways): Answer {
