@@ -144,6 +144,8 @@ function newestFirst(ids: readonly string[]): string[] {
 }
 
 interface NewObject {
+  /** Default: the caller. */
+  readonly owner?: string | undefined;
   readonly type: KeyType;
   /** Uses that are wanted, of which the type may have fewer. */
   readonly uses: readonly KeyUse[];
@@ -157,7 +159,7 @@ interface NewObject {
   readonly deactivateAt: number | undefined;
 }
 
-/** Makes an object, which is the caller's; without attributes. */
+/** Makes an object without attributes. */
 export function insertKmipObject(ctx: Context, wanted: NewObject): KmipObject {
   const { tx, world, caller } = ctx;
   const { type, origin, isExportable } = wanted;
@@ -176,8 +178,8 @@ export function insertKmipObject(ctx: Context, wanted: NewObject): KmipObject {
   const isBegun = activateAt !== undefined && activateAt <= now;
   tx.managedKeys.update(made.id, { ...made, exportable: isExportable, activateAt, deactivateAt, updatedAt: now });
   tx.managedKeys.setState(made.id, { ...made, state: isBegun ? 'active' : 'pre-active', updatedAt: now });
-  const { objectType, form, shape } = wanted;
-  tx.kmipObjects.insert({ keyId: made.id, owner: caller.id, objectType, form, shape, attributes: {} });
+  const { objectType, form, shape, owner = caller.id } = wanted;
+  tx.kmipObjects.insert({ keyId: made.id, owner, objectType, form, shape, attributes: {} });
   return again(ctx, made.id);
 }
 

@@ -50,7 +50,9 @@ export const ownActions: ReadonlySet<string> = new Set([
 
 /** Own actions that only look, or keep a session alive; reading a key to encrypt or decrypt with is none. */
 export const readActions: ReadonlySet<string> = new Set([
-  ...[...ownActions].filter((action) => /\.(read|list|search|watch|overview|names|metrics|validate|query)$/.test(action)),
+  ...[...ownActions].filter((action) =>
+    /\.(read|list|search|watch|overview|names|metrics|validate|query)$/.test(action),
+  ),
   'session.refresh',
   'user.list-second-factors',
   'asset.signing-keys',

@@ -157,6 +157,24 @@ test('an object is shared by the flags of its managed key, and keys made otherwi
   assert.equal(await reader.refused('Activate', [uid(id)]), reasons.permissionDenied, 'an operator suspended it');
 });
 
+test('a key that another client replaces stays the one of its owner, and dates take the flag for states', async () => {
+  const a = await testAppliance();
+  const owner = await KmipClient.make(a, 'kmip.*');
+  const id = await owner.aes(['Name', 'theirs']);
+  const other = await KmipClient.make(a, 'kmip.*', 'key.*');
+  await other.did('Re-key', [uid(id)]);
+  const [next, ...more] = idsIn(await owner.did('Locate', [attr('Name', 'theirs')]));
+  assert.ok(next !== undefined && next !== id && more.length === 0);
+  const editor = await KmipClient.make(a, 'kmip.create', 'kmip.read', 'kmip.change');
+  const own = await editor.aes();
+  const now = Math.floor(a.world.now() / 1000);
+  assert.equal(
+    await editor.refused('Add Attribute', [uid(own), attr('Activation Date', now)]),
+    reasons.permissionDenied,
+  );
+  assert.equal(await editor.state(own), 1);
+});
+
 test('what a client destroyed, an operator can restore, with its name', async () => {
   const a = await testAppliance();
   const client = await KmipClient.make(a, 'kmip.*');

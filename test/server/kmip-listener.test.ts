@@ -289,6 +289,16 @@ test('a message that is begun and not finished ends the connection, and so does 
   await listener.end(0);
 });
 
+test('many connections at once wait for their handshakes, and all are served', async () => {
+  const { listener, port } = await alone({});
+  const shown = await shownBy(await TestCertificate.alone(Date.now()));
+  const peers = Array.from({ length: 60 }, () => new Peer(port, shown));
+  for (const peer of peers) peer.send(query);
+  for (const peer of peers) assert.equal((await peer.answer())?.[0]?.status, 0);
+  for (const peer of peers) peer.end();
+  await listener.end(0);
+});
+
 test('a client has a number of connections, and messages share a budget', async () => {
   const bodies = new BodyBudget({ ...usualBodyLimits, waiting: 200 });
   const { listener, port } = await alone({ ofOneClient: 2 }, bodies);

@@ -1,7 +1,7 @@
 // Operations that change attributes: Add, Modify, Delete and Set Attribute.
 
 import { isAllowed } from '../../core/authorization.ts';
-import { describedObject, type KmipObject, setKmipFields } from '../../core/kmip-objects.ts';
+import { describedObject, findKmipObject, type KmipObject, setKmipFields } from '../../core/kmip-objects.ts';
 import { type Attribute, AttributeSet, readOne, readReference, ruleOf, writeAttribute } from './attributes.ts';
 import { allAttributes, attributesOf, hasState, storeAttributes, typeOf } from './objects.ts';
 import { idAnswer, type Operation, type Work } from './operation.ts';
@@ -41,6 +41,8 @@ function needChangeable(work: Work, object: KmipObject, { name, value }: Attribu
 /** Stores a value of an attribute, of which some are the managed key's own. */
 function put(work: Work, object: KmipObject, { name, value }: Attribute, set: AttributeSet): void {
   if (value.type === 'date' && (name === 'Activation Date' || name === 'Deactivation Date')) {
+    // Dates move the state, which takes a flag of its own.
+    findKmipObject(work.ctx, object.key.id, 'state');
     const time = Number(value.value) * 1000;
     setKmipFields(work.ctx, object.key.id, name === 'Activation Date' ? { activateAt: time } : { deactivateAt: time });
     return;

@@ -247,6 +247,8 @@ export const rekey: Operation = {
     try {
       const made = succeed(work, old, () =>
         makeObject(work, {
+          // It stays the client's who had the old one.
+          owner: old.row?.owner,
           objectType: objectTypes.symmetricKey,
           kept: { type: kept.type, key },
           form: 'key',
@@ -287,7 +289,7 @@ export const rekeyKeyPair: Operation = {
     ] as const;
     for (const old of [secret, open]) storeAttributes(work, old, attributesOf(old).withOne('Name', undefined));
     const algorithm = numberIn(sets[0], 'Cryptographic Algorithm') ?? 0;
-    const [newSecret, newOpen] = makePair(work, secret.key.type, algorithm, sets);
+    const [newSecret, newOpen] = makePair(work, secret.key.type, algorithm, sets, secret.row?.owner);
     link(work, secret, newSecret);
     link(work, open, newOpen);
     return pairAnswer(newSecret, newOpen);

@@ -39,6 +39,8 @@ export function givenSet(given: readonly Attribute[], version: number): Attribut
 }
 
 interface MadeObject {
+  /** Default: the client. */
+  readonly owner?: string | undefined;
   readonly objectType: number;
   readonly kept: { readonly type: KeyType } & KeyMaterial;
   readonly form: KmipForm;
@@ -57,6 +59,7 @@ export function makeObject(work: Work, wanted: MadeObject): KmipObject {
   const { objectType, kept, set, isMade } = wanted;
   const isExportable = flagIn(set, 'Extractable') ?? true;
   const object = insertKmipObject(ctx, {
+    owner: wanted.owner,
     type: kept.type,
     uses: usesOf(numberIn(set, 'Cryptographic Usage Mask') ?? 0),
     isExportable,
@@ -178,6 +181,7 @@ export function makePair(
   type: KeyType,
   algorithm: number,
   sets: readonly [ofPrivate: AttributeSet, ofPublic: AttributeSet],
+  owner?: string,
 ): readonly [KmipObject, KmipObject] {
   if (!isAsymmetric(type)) throw new Refusal(reasons.invalidField, 'no pair is made of this algorithm and length');
   const key = work.keys.newKey(type);
@@ -187,6 +191,7 @@ export function makePair(
       const material = formatted(kept, format);
       const bits = keyTypeFacts[type].kmip?.length ?? 256;
       const object = makeObject(work, {
+        owner,
         objectType,
         kept,
         form: 'key',
