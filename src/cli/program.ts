@@ -16,6 +16,7 @@ import { importing } from './grammar/import.ts';
 import { key, keyAlias } from './grammar/key.ts';
 import { keyTransfer, keyUse } from './grammar/key-use.ts';
 import { keyring, keyringUpgrade } from './grammar/keyring.ts';
+import { kmipClient } from './grammar/kmip.ts';
 import { kit, master } from './grammar/master.ts';
 import { oidc } from './grammar/oidc.ts';
 import { globals } from './grammar/option-sets.ts';
@@ -84,6 +85,10 @@ function addCommands(kms: GrammarCommand): void {
   kms
     .group('tang', 'key pairs by which machines unlock their disks on the network, with clevis')
     .add(tang, () => import('./commands/tang.ts'));
+  kms
+    .group('kmip', 'clients of KMIP: databases, storage, backup and hypervisors')
+    .group('client', 'API keys of such clients')
+    .add(kmipClient, () => import('./commands/kmip.ts'));
   kms.group('age', 'keyrings for age and what uses it').add(age, () => import('./commands/age.ts'));
   kms.group('age-plugin', 'the plugin by which age uses keyrings').add(agePlugin, () => import('./commands/age.ts'));
   kms.add(tofu, () => import('./commands/tofu.ts'));

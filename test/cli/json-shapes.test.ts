@@ -285,6 +285,7 @@ test('each command prints what the page tells', { timeout: 120_000 }, async () =
   await run(`apikey proof disable ${keyid} ${proof} --yes`);
   await run(`apikey proof enable ${keyid} ${proof}`);
   await run(`apikey proof remove ${keyid} ${proof} --yes`);
+  await run('kmip client create san --account billing --out san');
   await run('apikey create --account billing --without-secret');
   await run(`apikey revoke ${keyid}`);
   await run(`apikey delete ${keyid} --yes`);

@@ -100,7 +100,7 @@ interface IssuedFiles {
 }
 
 /** New files for an issued certificate, before it is issued: a key that cannot be saved is useless. */
-export async function filesFor(cli: AddCli, out: string): Promise<IssuedFiles> {
+export async function filesFor(cli: Pick<AddCli, 'io'>, out: string): Promise<IssuedFiles> {
   const directory = pathFrom(cli.io, out);
   const made = await mkdir(directory, { recursive: true, mode: 0o700 }).catch((error) => {
     throw fileError('write', directory, error);
