@@ -27,6 +27,7 @@ const pages = [
   'docs/guide-workloads.md',
   'docs/guide-vault.md',
   'docs/guide-aws-kms.md',
+  'docs/guide-kmip.md',
   'docs/kubernetes.md',
   'docs/activity-export.md',
   'docs/activity-streaming.md',

@@ -24,21 +24,17 @@ export async function create(cli: CliOf<typeof kmipClient.create>): Promise<void
       const days = cli.get('--days') ?? usualDays;
       const made = await client.addProof({ keyid, kind: 'certificate', issue: true, days });
       await files.keep(made);
-      const { privateKey: _, ...proof } = made;
-      await printThing(cli, { keyid, proof }, [
+      const { id: proof, fingerprint = '', notAfter = '' } = made;
+      await printThing(cli, { keyid, proof, fingerprint, notAfter }, [
         ['key id', keyid],
-        ['proof', proof.id],
-        ['fingerprint', proof.fingerprint],
-        ['valid until', proof.notAfter],
+        ['proof', proof],
+        ['fingerprint', fingerprint],
+        ['valid until', notAfter],
       ]);
     } catch (error) {
       await files.discard();
       throw error;
     }
-    await say(cli.io, `client.crt, client.key and ca.crt are in ${out}; software that wants PKCS #12 gets it by`);
-    await say(
-      cli.io,
-      `openssl pkcs12 -export -in ${out}/client.crt -inkey ${out}/client.key -certfile ${out}/ca.crt -out ${out}/client.p12`,
-    );
+    await say(cli.io, `client.crt, client.key and ca.crt are in ${out}`);
   });
 }
