@@ -1,0 +1,65 @@
+// Clients of KMIP: PyKMIP, which OpenStack is built on, and libmongocrypt, which is in every driver of MongoDB.
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Desk } from '../desk.ts';
+import { pythonPrograms } from '../install.ts';
+import { type Client, scenario } from './client.ts';
+
+const programs = (name: string): string => fileURLToPath(new URL(`../programs/${name}`, import.meta.url));
+
+/** Serves another appliance, in TLS, and runs the program with a client's certificate for it. */
+async function served(desk: Desk, name: string, python: string, program: string): Promise<void> {
+  const [data, out] = [desk.path(`${name}-data`), desk.path(`${name}-client`)];
+  const [cert, key] = [desk.path(`${name}.crt`), desk.path(`${name}.key`)];
+  // Old clients of KMIP know RSA alone.
+  await desk.run('openssl', [
+    ...['req', '-x509', '-newkey', 'rsa:2048', '-nodes', '-keyout', key, '-out', cert, '-days', '2'],
+    ...['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'],
+  ]);
+  await desk.run('chmod', ['600', key]);
+  await desk.run('kms', ['init', '--data', data]);
+  const tls = ['--tls-cert', cert, '--tls-key', key];
+  const listen = ['--listen', '127.0.0.1:0', '--kmip-listen', '127.0.0.1:0'];
+  const server = desk.start('kms', ['serve', '--data', data, '--log-level', 'warn', ...tls, ...listen]);
+  try {
+    await server.until('KMIP is served', async () => /KMIP: listening/.test(server.output()));
+    const [, port = ''] = /KMIP: listening on kmip:\/\/127\.0\.0\.1:(\d+)/.exec(server.output()) ?? [];
+    await desk.run('kms', ['account', 'create', 'kmip', '--data', data]);
+    await desk.run('kms', ['kmip', 'client', 'create', name, '--account', 'kmip', '--out', out, '--data', data]);
+    await desk.run(python, [program], { env: { CLIENT: out, PORT: port, CA: cert } });
+  } finally {
+    await server.end();
+  }
+}
+
+export const pykmip: Client = {
+  name: 'pykmip',
+  from: 'PyPI',
+  async install() {
+    const python = join(await pythonPrograms('pykmip==0.11.0'), 'python');
+    return {
+      version: '0.11.0',
+      scenarios: [
+        scenario('KMIP 1.0 to 2.0: life of keys, search, registered objects, messages, signatures, MACs', (desk) =>
+          served(desk, 'pykmip', python, programs('kmip_calls.py')),
+        ),
+      ],
+    };
+  },
+};
+
+export const libmongocrypt: Client = {
+  name: 'libmongocrypt',
+  from: 'PyPI',
+  async install() {
+    const python = join(await pythonPrograms('pymongocrypt==1.21.2', 'pymongo==4.15.3'), 'python');
+    return {
+      version: '1.21.0 (pymongocrypt 1.21.2)',
+      scenarios: [
+        scenario("KMIP: data keys of MongoDB's client-side encryption, by a secret and delegated", (desk) =>
+          served(desk, 'libmongocrypt', python, programs('kmip_mongo.py')),
+        ),
+      ],
+    };
+  },
+};
