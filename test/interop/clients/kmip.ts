@@ -7,9 +7,19 @@ import { type Client, scenario } from './client.ts';
 
 const programs = (name: string): string => fileURLToPath(new URL(`../programs/${name}`, import.meta.url));
 
-/** Serves another appliance, in TLS, and runs the program with a client's certificate for it. */
-async function served(desk: Desk, name: string, python: string, program: string): Promise<void> {
-  const [data, out] = [desk.path(`${name}-data`), desk.path(`${name}-client`)];
+interface KmipPlace {
+  readonly port: string;
+  /** The server's certificate. */
+  readonly cert: string;
+  /** The directory of the appliance that serves it. */
+  readonly data: string;
+  /** Makes a client with these flags for the managed key `unseal`, or all for its own objects; returns its directory. */
+  client(...operations: readonly string[]): Promise<string>;
+}
+
+/** Serves another appliance, in TLS with KMIP, while `use` works. */
+export async function withKmip(desk: Desk, name: string, use: (place: KmipPlace) => Promise<void>): Promise<void> {
+  const [data, out] = [desk.path(`${name}-kms`), desk.path(`${name}-client`)];
   const [cert, key] = [desk.path(`${name}.crt`), desk.path(`${name}.key`)];
   // Old clients of KMIP know RSA alone.
   await desk.run('openssl', [
@@ -25,11 +35,23 @@ async function served(desk: Desk, name: string, python: string, program: string)
     await server.until('KMIP is served', async () => /KMIP: listening/.test(server.output()));
     const [, port = ''] = /KMIP: listening on kmip:\/\/127\.0\.0\.1:(\d+)/.exec(server.output()) ?? [];
     await desk.run('kms', ['account', 'create', 'kmip', '--data', data]);
-    await desk.run('kms', ['kmip', 'client', 'create', name, '--account', 'kmip', '--out', out, '--data', data]);
-    await desk.run(python, [program], { env: { CLIENT: out, PORT: port, CA: cert } });
+    const client = async (...operations: readonly string[]): Promise<string> => {
+      const flags = operations.flatMap((operation) => ['--flag', `key.unseal.${operation}`]);
+      const words = ['kmip', 'client', 'create', name, '--account', 'kmip', '--out', out, '--data', data];
+      await desk.run('kms', [...words, ...flags]);
+      return out;
+    };
+    await use({ port, cert, data, client });
   } finally {
     await server.end();
   }
+}
+
+/** Runs the program with a client's certificate. */
+async function served(desk: Desk, name: string, python: string, program: string): Promise<void> {
+  await withKmip(desk, name, async ({ port, cert, client }) => {
+    await desk.run(python, [program], { env: { CLIENT: await client(), PORT: port, CA: cert } });
+  });
 }
 
 export const pykmip: Client = {

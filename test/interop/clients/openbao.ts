@@ -5,6 +5,7 @@ import { freePort } from '../../support/free-port.ts';
 import { type Desk, expect } from '../desk.ts';
 import { pythonPrograms } from '../install.ts';
 import { type Client, scenario } from './client.ts';
+import { withKmip } from './kmip.ts';
 import { secrets } from './openbao-kv.ts';
 import { type Bao, takenOver } from './openbao-takeover.ts';
 import { loggedIn, withAgent } from './workload-login.ts';
@@ -37,7 +38,8 @@ export const openbao: Client = {
         ),
         scenario('bao agent: auto_auth jwt, with the token in a file; renews', (desk) => withAgent(desk, bao, 'jwt')),
         scenario('bao agent: auto_auth kubernetes; renews', (desk) => withAgent(desk, bao, 'kubernetes')),
-        scenario('seal "transit": init, stop, start, rotate, start', (desk) => unsealed(desk, bao)),
+        scenario('seal "transit": init, stop, start, rotate, start', (desk) => unsealedByTransit(desk, bao)),
+        scenario('seal "kmip", with an AES managed key: init, stop, start', (desk) => unsealedByKmip(desk, bao)),
       ],
     };
   },
@@ -163,16 +165,44 @@ async function broughtByFile(desk: Desk, bao: string): Promise<void> {
   expect(await say('read', '-field=latest_version', 'transit/keys/brought'), /^2$/);
 }
 
-async function unsealed(desk: Desk, bao: string): Promise<void> {
+async function unsealedByTransit(desk: Desk, bao: string): Promise<void> {
   await desk.kms('key', 'create', 'unseal');
   const { key } = await desk.token('key.unseal.encrypt', 'key.unseal.decrypt');
+  const seal = `seal "transit" {
+  address    = "${desk.address}"
+  token      = "${key}"
+  key_name   = "unseal"
+  mount_path = "transit/"
+}`;
+  await unsealed(desk, bao, 'bao', seal, () => desk.kms('key', 'rotate', 'unseal'));
+}
+
+/** The key is made as any managed key, and the client may only work with it. */
+async function unsealedByKmip(desk: Desk, bao: string): Promise<void> {
+  await withKmip(desk, 'bao-seal', async ({ port, cert, data, client }) => {
+    const made = await desk.run('kms', ['key', 'create', 'unseal', '--json', '--data', data]);
+    const { key } = JSON.parse(made.stdout) as { key: { id: string } };
+    const out = await client('read', 'encrypt', 'decrypt');
+    const seal = `seal "kmip" {
+  endpoint    = "localhost:${port}"
+  kms_key_id  = "${key.id}"
+  ca_cert     = "${cert}"
+  client_cert = "${join(out, 'client.crt')}"
+  client_key  = "${join(out, 'client.key')}"
+}`;
+    await unsealed(desk, bao, 'bao-kmip', seal);
+  });
+}
+
+/** Initialises an OpenBao with that seal, and starts it again, also after `rotate`. */
+async function unsealed(desk: Desk, bao: string, name: string, seal: string, rotate?: () => Promise<unknown>) {
   const [port, cluster] = [await freePort(), await freePort()];
   const address = `http://127.0.0.1:${port}`;
-  mkdirSync(desk.path('bao-data'));
+  mkdirSync(desk.path(`${name}-data`));
   const config = desk.write(
-    'bao.hcl',
+    `${name}.hcl`,
     `storage "raft" {
-  path    = "${desk.path('bao-data')}"
+  path    = "${desk.path(`${name}-data`)}"
   node_id = "one"
 }
 api_addr     = "${address}"
@@ -181,12 +211,7 @@ listener "tcp" {
   address     = "127.0.0.1:${port}"
   tls_disable = true
 }
-seal "transit" {
-  address    = "${desk.address}"
-  token      = "${key}"
-  key_name   = "unseal"
-  mount_path = "transit/"
-}
+${seal}
 `,
   );
   const status = async (): Promise<{ sealed: boolean }> =>
@@ -208,9 +233,9 @@ seal "transit" {
     await server.until('OpenBao is unsealed after init', isOpen);
     await server.until('OpenBao has a leader', () => desk.run(bao, ['secrets', 'enable', 'kv'], its));
     await desk.run(bao, ['kv', 'put', 'kv/word', 'word=hunter2'], its);
-    for (const rotate of [false, true]) {
+    for (const first of [undefined, ...(rotate ? [rotate] : [])]) {
       await server.end();
-      if (rotate) await desk.kms('key', 'rotate', 'unseal');
+      await first?.();
       server = await start();
       await server.until('OpenBao is unsealed after a start', isOpen);
       await server.until(
