@@ -96,7 +96,7 @@ const searchedAtOnce = 200;
 /** Keys named by flags that a search looks at. */
 const mostShared = 5000;
 
-/** The objects that the caller may look at, newest first. With a name, those that have it as a name of KMIP's. */
+/** The objects that the caller may look at, newest first. With a name, at least all of those that have it. */
 export function* searchedObjects(ctx: Context, name: string | undefined): Generator<KmipObject, void> {
   for (const id of name === undefined ? searchedIds(ctx) : namedIds(ctx, name)) {
     const key = ctx.tx.managedKeys.byId(id);
@@ -105,19 +105,25 @@ export function* searchedObjects(ctx: Context, name: string | undefined): Genera
   }
 }
 
-function namedIds({ tx }: Context, name: string): readonly string[] {
+/** Objects that may have the name: others' are not even looked at, so that no time tells of them. */
+function namedIds(ctx: Context, name: string): readonly string[] {
+  const { tx, caller } = ctx;
+  if (!seesAll(ctx)) return newestFirst([...sharedIds(ctx), ...tx.kmipObjects.keysNamed(name, caller.id, mostShared)]);
   const native = tx.managedKeys.byName(name.toLowerCase());
-  const named = tx.kmipObjects.keysNamed(name, mostShared);
-  return native && !tx.kmipObjects.byKey(native.id) ? newestFirst([native.id, ...named]) : named;
+  return newestFirst([...(native ? [native.id] : []), ...tx.kmipObjects.keysNamed(name, undefined, mostShared)]);
+}
+
+function seesAll({ caller }: Context): boolean {
+  return isAllowed(caller, 'key.read', { kind: 'hidden', name: undefined });
 }
 
 function* searchedIds(ctx: Context): Generator<string, void> {
   const { tx, caller } = ctx;
-  const seesAll = isAllowed(caller, 'key.read', { kind: 'hidden', name: undefined });
-  const shared = seesAll ? [] : sharedIds(ctx);
+  const isAll = seesAll(ctx);
+  const shared = isAll ? [] : sharedIds(ctx);
   let before = Number.MAX_SAFE_INTEGER;
   for (;;) {
-    const part = seesAll
+    const part = isAll
       ? tx.kmipObjects.keysBefore(before, searchedAtOnce)
       : tx.kmipObjects.ofOwner(caller.id, before, searchedAtOnce);
     for (const { keyId } of part) {

@@ -72,7 +72,7 @@ export function kmipListener(answer: Answer, options: KmipOptions): KmipListener
   const certificates = new ClientCertificates(() => true);
   const open = new Set<Connection>();
   const sockets = new Set<Socket>();
-  const ofClient = new Map<string, number>();
+  const clients = new ConnectionCounts(limits.ofOneClient);
   const secure = createTlsServer({
     ...tlsOptions(tls, oldCiphers),
     requestCert: true,
@@ -102,13 +102,11 @@ export function kmipListener(answer: Answer, options: KmipOptions): KmipListener
       return;
     }
     const client = fingerprintOf(certificate.leaf);
-    const count = (ofClient.get(client) ?? 0) + 1;
-    if (count > limits.ofOneClient) {
+    if (!clients.take(client)) {
       logger.warn({ address, certificate: client }, 'KMIP: a client has too many connections');
       socket.destroy();
       return;
     }
-    ofClient.set(client, count);
     const connection = new Connection(
       socket,
       { answer, bodies: options.bodies, logger, limits },
@@ -117,9 +115,7 @@ export function kmipListener(answer: Answer, options: KmipOptions): KmipListener
     open.add(connection);
     socket.once('close', () => {
       open.delete(connection);
-      const left = (ofClient.get(client) ?? 1) - 1;
-      if (left > 0) ofClient.set(client, left);
-      else ofClient.delete(client);
+      clients.give(client);
     });
   });
   return {
@@ -136,6 +132,30 @@ export function kmipListener(answer: Answer, options: KmipOptions): KmipListener
       clearTimeout(cut);
     },
   };
+}
+
+/** How many connections each client has. */
+class ConnectionCounts {
+  readonly #most: number;
+  readonly #counts = new Map<string, number>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** Counts another one, if the client may have it. */
+  take(client: string): boolean {
+    const count = (this.#counts.get(client) ?? 0) + 1;
+    if (count > this.#most) return false;
+    this.#counts.set(client, count);
+    return true;
+  }
+
+  give(client: string): void {
+    const left = (this.#counts.get(client) ?? 1) - 1;
+    if (left > 0) this.#counts.set(client, left);
+    else this.#counts.delete(client);
+  }
 }
 
 /** SHA-256 of a certificate, as browsers and OpenSSL show it, but without colons. */

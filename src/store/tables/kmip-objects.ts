@@ -77,15 +77,22 @@ export function kmipObjectTable(sql: Sql) {
         .map(({ seq, id: keyId }) => ({ seq, keyId }));
     },
 
-    /** Ids of the keys with that name, newest first, deleted ones too. */
-    keysNamed(name: string, most: number): string[] {
-      return sql
-        .all<{ key_id: string }>(
-          'SELECT DISTINCT key_id FROM kmip_names WHERE name = ? ORDER BY key_id DESC LIMIT ?',
-          name,
-          most,
-        )
-        .map(({ key_id }) => key_id);
+    /** Ids of the keys with that name, of one client or of all, newest first, deleted ones too. */
+    keysNamed(name: string, owner: string | undefined, most: number): string[] {
+      const rows =
+        owner === undefined
+          ? sql.all<{ key_id: string }>(
+              'SELECT DISTINCT key_id FROM kmip_names WHERE name = ? ORDER BY key_id DESC LIMIT ?',
+              name,
+              most,
+            )
+          : sql.all<{ key_id: string }>(
+              'SELECT DISTINCT key_id FROM kmip_names WHERE name = ? AND owner = ? ORDER BY key_id DESC LIMIT ?',
+              name,
+              owner,
+              most,
+            );
+      return rows.map(({ key_id }) => key_id);
     },
 
     /** Whether another key of the client, of that type and not deleted, has the name. */
