@@ -37,7 +37,7 @@ import {
 } from '../support/kmip-client.ts';
 import { hex } from '../support/vectors.ts';
 
-async function around(): Promise<{ readonly a: Appliance; readonly c: KmipClient }> {
+async function around(): Promise<{ readonly a: Appliance; readonly c: KmipClient & { readonly keyid: string } }> {
   const a = await testAppliance();
   return { a, c: await KmipClient.make(a, 'kmip.*') };
 }
@@ -414,7 +414,7 @@ test('an answer is no longer than the client says, and then nothing was done [12
 });
 
 test('keys leave wrapped [14.1, 14.2]', async () => {
-  const { c } = await around();
+  const { a, c } = await around();
   const kek = await aesOf(c, '000102030405060708090a0b0c0d0e0f', 0x10);
   const key = await aesOf(c, '00112233445566778899aabbccddeeff', 12, ['Name', 'wrapped']);
   const specification = (...more: readonly Item[]) =>
@@ -436,6 +436,10 @@ test('keys leave wrapped [14.1, 14.2]', async () => {
     "RFC 3394's vector",
   );
   assert.equal(fieldOf(structureIn(block, tags.keyWrappingData), tags.encodingOption, 'enumeration'), 1);
+  const props = { kmipWrappedKeyValue: 'structure' };
+  assert.equal((await a.call('PUT', '/auth/apikeyid', { apikeyid: c.keyid, op: 'merge', props })).status, 200);
+  const nested = await c.did('Get', [uid(key), specification(enumeration(tags.encodingOption, 1))]);
+  assert.equal(toHex(materialIn(nested)), '1fa68b0a8112b447aef34bd8fb5a7b829d3e862371d2cfe5', 'as PyKMIP reads it');
   const attributes = specification(text(tags.attributeName, 'Name'));
   const ttlv = await c.did('Get', [uid(key), attributes]);
   assert.ok(fieldOf(structureIn(structureIn(ttlv, tags.symmetricKey), tags.keyBlock), tags.keyValue, 'bytes'));

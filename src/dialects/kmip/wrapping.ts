@@ -2,7 +2,7 @@
 import type { KmipObject } from '../../core/kmip-objects.ts';
 import { wrapKw } from '../../crypto/managed/block-modes.ts';
 import { wrapKwp } from '../../crypto/managed/key-wrap.ts';
-import { readWrappedNames, writeAttribute } from './attributes.ts';
+import { isKnownTo, readWrappedNames, writeAttribute } from './attributes.ts';
 import { encodings, modes, usages } from './enumerations.ts';
 import { allAttributes, withValue } from './objects.ts';
 import type { Work } from './operation.ts';
@@ -52,7 +52,9 @@ export function wrappedValue(
     throw new Refusal(reasons.encodingOptionError, 'attributes are wrapped in TTLV alone');
   }
   const set = allAttributes(object);
-  const told = names.flatMap((name) => [...set.get(name)].map(([index, value]) => ({ name, index, value })));
+  const told = names
+    .filter((name) => isKnownTo(name, work.version))
+    .flatMap((name) => [...set.get(name)].map(([index, value]) => ({ name, index, value })));
   const attributes = told.map((each) => writeAttribute(work.version, each));
   const plain =
     option === encodings.none ? materialIn(item) : encodeItem(structure(tags.keyValue, item.value, attributes));
@@ -63,10 +65,23 @@ export function wrappedValue(
       information,
       one(specification, tags.encodingOption),
     );
-    return withValue(shape, byteString(tags.keyValue, wrap(work, information, plain)), format, data);
+    const wrapped = wrap(work, information, plain);
+    const isNested = option === encodings.none && wantsStructure(work);
+    const value = isNested
+      ? structure(tags.keyValue, byteString(tags.keyMaterial, wrapped))
+      : byteString(tags.keyValue, wrapped);
+    return withValue(shape, value, format, data);
   } finally {
     plain.fill(0);
   }
+}
+
+/**
+ * Whether the client reads a wrapped key from a structure, as PyKMIP does, where the specification has a byte string:
+ * a property of its API key says so.
+ */
+function wantsStructure({ ctx }: Work): boolean {
+  return ctx.tx.apiKeys.byId(ctx.caller.id)?.props.kmipWrappedKeyValue === 'structure';
 }
 
 function materialIn(item: Structure): Uint8Array {
