@@ -228,7 +228,15 @@ export function setKmipAttributes(
   }
   tx.kmipObjects.setAttributes(row.keyId, attributes);
   const key = mustFind(tx, row.keyId);
-  tx.managedKeys.update(key.id, { ...key, updatedAt: world.now() });
+  const tags = names ? namedTags(key.tags, names[0]) : key.tags;
+  tx.managedKeys.update(key.id, { ...key, tags, updatedAt: world.now() });
+}
+
+/** The tag by which people recognise an object among managed keys. */
+const nameTag = 'kmip-name';
+
+function namedTags({ [nameTag]: _, ...others }: JsonObject, name: string | undefined): JsonObject {
+  return name === undefined ? others : { ...others, [nameTag]: name };
 }
 
 /** Sets the dates that move the state by themselves. Raising `exportable` takes more than that: it cannot be done. */

@@ -1,4 +1,5 @@
 // The network's listeners: the API's, and those for Vault transit and Tang, which share their budgets.
+import { X509Certificate } from 'node:crypto';
 import type { IncomingMessage, Server } from 'node:http';
 import { kmipPath } from '../dialects/kmip/messages.ts';
 import { tangAddresses } from '../dialects/tang/limits.ts';
@@ -119,6 +120,9 @@ async function kmipServer(options: ServeOptions, gate: Gate, { bodies, maxConnec
     throw new KmsError('usage', 'KMIP is served in TLS alone', {
       hint: 'give --kmip-tls-cert and --kmip-tls-key, or --tls-cert and --tls-key',
     });
+  }
+  if (new X509Certificate(tls.cert).publicKey.asymmetricKeyType !== 'rsa') {
+    logger.info('KMIP: the key of the certificate is none of RSA, which old appliances cannot do without');
   }
   const listener = kmipListener(gate.handle, {
     tls,

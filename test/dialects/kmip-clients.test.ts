@@ -150,6 +150,10 @@ test('an object is shared by the flags of its managed key, and keys made otherwi
   assert.ok(idsIn(await reader.did('Locate')).includes(made));
   assert.equal(materialIn(await reader.did('Get', [uid(made)])).length, 32);
   assert.deepEqual(idsIn(await maker.did('Locate')), [made]);
+  const tagged = async () => (await a.call('GET', `/managed-keys/${made}`)).body.key.tags;
+  assert.deepEqual(await tagged(), { 'kmip-name': 'made' });
+  await maker.did('Modify Attribute', [uid(made), attr('Name', 'renamed')]);
+  assert.deepEqual(await tagged(), { 'kmip-name': 'renamed' });
   await reader.did('Add Attribute', [uid(id), attr('x-seen', 'yes')]);
   assert.deepEqual(idsIn(await reader.did('Locate', [attr('x-seen', 'yes')])), [id]);
   const suspended = await a.call('POST', '/managed-keys/seal/state', { state: 'suspended', used: true });
