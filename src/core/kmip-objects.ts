@@ -10,17 +10,30 @@ import type { ManagedKey } from '../store/tables/managed-keys.ts';
 import { isAllowed, missingFlag } from './authorization.ts';
 import type { Context } from './context.ts';
 import { dayLength } from './key-dependents.ts';
-import { addVersion, type KeyMaterial, openVersion } from './key-versions.ts';
+import { addVersion, isAsymmetric, type KeyMaterial, openVersion } from './key-versions.ts';
 import { insertKey, mustFind, stateOf } from './managed-keys.ts';
 
 export interface KmipObject {
+  /** Unique Identifier: the managed key's id, or that of the public half of one. */
+  readonly id: string;
   readonly key: ManagedKey;
   /** Undefined for a key that was made otherwise. */
   readonly row: KmipRow | undefined;
   /** The one before the deletion, if it is deleted. */
   readonly state: KeyState;
   readonly isDestroyed: boolean;
+  /**
+   * The public half of a pair that was made otherwise. It has no state, names or attributes of its own, and whoever may
+   * look at the managed key may have it. Pairs made over KMIP are two managed keys.
+   */
+  readonly isPublicHalf: boolean;
 }
+
+/** Ends the id of a public half. */
+const publicEnding = '-public';
+
+/** Rights to a public half: all others are the managed key's. */
+const publicRights: ReadonlySet<KmipRight> = new Set(['read', 'export', 'encrypt', 'verify']);
 
 /** An operation of a managed key, by the flag that lets others do it. */
 export type KmipRight =
@@ -73,11 +86,32 @@ export function needMaking({ caller }: Context): void {
 
 /** The object of that id. Throws `not-found` also if the caller may not know of it, `forbidden` for a missing flag. */
 export function findKmipObject(ctx: Context, id: string, right: KmipRight): KmipObject {
-  const key = ctx.tx.managedKeys.byId(id);
-  const found = key && objectOf(ctx, key);
-  if (found && may(ctx, found, right)) return found;
+  const key = ctx.tx.managedKeys.byId(keyIdOf(id));
+  const whole = key && objectOf(ctx, key);
+  const found = id === key?.id ? whole : whole && publicHalf(whole);
+  if (found?.isPublicHalf && isVisible(ctx, found) && !publicRights.has(right)) {
+    throw new KmsError('conflict', 'the public half of a pair follows the private key, which is changed instead');
+  }
+  if (found && may(ctx, found, found.isPublicHalf && right === 'export' ? 'read' : right)) return found;
   if (found && isVisible(ctx, found)) throw missingFlag(ownFlags[right]);
   throw new KmsError('not-found', 'there is no such object');
+}
+
+/** The managed key that an object's id names. */
+export function keyIdOf(id: string): string {
+  return id.endsWith(publicEnding) ? id.slice(0, -publicEnding.length) : id;
+}
+
+/** Whether the key was made otherwise than over KMIP, which may have given it attributes since. */
+export function isNative({ row }: Pick<KmipObject, 'row'>): boolean {
+  return row === undefined || row.owner === '';
+}
+
+/** The public half of a pair that was made otherwise; undefined for any other object. */
+export function publicHalf(object: KmipObject): KmipObject | undefined {
+  const { key } = object;
+  if (!isNative(object) || !isAsymmetric(key.type)) return undefined;
+  return { ...object, id: `${key.id}${publicEnding}`, row: undefined, isPublicHalf: true };
 }
 
 /** The object that a key is, if KMIP has a word for it. Authorities for client certificates are none. */
@@ -88,7 +122,8 @@ function objectOf(ctx: Context, key: ManagedKey): KmipObject | undefined {
   if (!row && (isOdd || tx.clientAuthorities.hasKey(key.id))) return undefined;
   const now = stateOf(ctx, key);
   const isDestroyed = key.deletedAt !== undefined;
-  return { key, row, state: isDestroyed ? (key.formerState ?? now) : now, isDestroyed };
+  const state = isDestroyed ? (key.formerState ?? now) : now;
+  return { id: key.id, key, row, state, isDestroyed, isPublicHalf: false };
 }
 
 /** Objects looked up by one step of a search. */
@@ -101,7 +136,10 @@ export function* searchedObjects(ctx: Context, name: string | undefined): Genera
   for (const id of name === undefined ? searchedIds(ctx) : namedIds(ctx, name)) {
     const key = ctx.tx.managedKeys.byId(id);
     const found = key && objectOf(ctx, key);
-    if (found && may(ctx, found, 'read')) yield found;
+    if (!found || !may(ctx, found, 'read')) continue;
+    yield found;
+    const half = publicHalf(found);
+    if (half) yield half;
   }
 }
 

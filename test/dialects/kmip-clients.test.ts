@@ -2,6 +2,7 @@
 // Each item of a batch has its record.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { toPem } from '../../src/crypto/pem.ts';
 import { laterReasons, reasons } from '../../src/dialects/kmip/reasons.ts';
 import { tags } from '../../src/dialects/kmip/tags.ts';
 import {
@@ -10,6 +11,7 @@ import {
   enumeration,
   fieldOf,
   type Item,
+  integer,
   structure,
   text,
 } from '../../src/dialects/kmip/ttlv.ts';
@@ -159,6 +161,61 @@ test('an object is shared by the flags of its managed key, and keys made otherwi
   const suspended = await a.call('POST', '/managed-keys/seal/state', { state: 'suspended', used: true });
   assert.equal(suspended.status, 200, suspended.text);
   assert.equal(await reader.refused('Activate', [uid(id)]), reasons.permissionDenied, 'an operator suspended it');
+});
+
+test('a pair made otherwise has a public half, for all who may look at it, and never the private one', async () => {
+  const a = await testAppliance();
+  const rsa = { name: 'seal', type: 'rsa-2048', uses: ['encrypt', 'decrypt'] };
+  assert.equal((await a.call('POST', '/managed-keys', rsa)).status, 200);
+  const sealer = await KmipClient.make(a, 'key.seal.read', 'key.seal.encrypt', 'key.seal.decrypt');
+  const isPublic = attr('Object Type', 3);
+  const [open = ''] = idsIn(await sealer.did('Locate', [isPublic]));
+  const [whole = ''] = idsIn(await sealer.did('Locate', [attr('Object Type', 4)]));
+  assert.notEqual(open, whole);
+  const linked = async (id: string) => {
+    const [item] = await sealer.attribute(id, 'Link');
+    assert.ok(item?.type === 'structure');
+    return [fieldOf(item, tags.linkType, 'enumeration'), fieldOf(item, tags.linkedObjectIdentifier, 'text')];
+  };
+  assert.deepEqual(await linked(whole), [0x102, open]);
+  assert.deepEqual(await linked(open), [0x103, whole]);
+  assert.deepEqual(await sealer.attribute(open, 'Cryptographic Usage Mask'), [integer(tags.attributeValue, 4)]);
+  const oaep = structure(
+    tags.cryptographicParameters,
+    enumeration(tags.paddingMethod, 2),
+    enumeration(tags.hashingAlgorithm, 6),
+  );
+  const plain = new TextEncoder().encode('root key');
+  const sealed = await sealer.did('Encrypt', [uid(open), oaep, byteString(tags.data, plain)]);
+  const data = byteString(tags.data, fieldOf(sealed, tags.data, 'bytes') ?? new Uint8Array());
+  const opened = await sealer.did('Decrypt', [uid(whole), oaep, data]);
+  assert.deepEqual(fieldOf(opened, tags.data, 'bytes'), plain);
+  const spki = materialIn(await sealer.did('Get', [uid(open), enumeration(tags.keyFormatType, 5)]), tags.publicKey);
+  const { body } = await a.call('GET', '/managed-keys/seal');
+  assert.equal(body.key.versions[0].publicKey, toPem('PUBLIC KEY', spki));
+  assert.equal(await sealer.refused('Get', [uid(whole)]), reasons.permissionDenied);
+  const all = await KmipClient.make(a, 'kmip.*', 'key.*');
+  const compromise = structure(tags.revocationReason, enumeration(tags.revocationReasonCode, 2));
+  for (const [operation, fields] of [
+    ['Revoke', [compromise]],
+    ['Destroy', []],
+    ['Add Attribute', [attr('x-a', 'b')]],
+    ['Decrypt', [oaep, data]],
+    ['Re-key Key Pair', []],
+  ] as const) {
+    const named = operation === 'Re-key Key Pair' ? text(tags.privateKeyUniqueIdentifier, open) : uid(open);
+    assert.equal(await all.refused(operation, [named, ...fields]), reasons.permissionDenied, operation);
+  }
+  await all.did('Add Attribute', [uid(whole), attr('x-a', 'b')]);
+  assert.deepEqual(await linked(whole), [0x102, open], 'also with attributes of its own');
+  const rekeyed = [text(tags.privateKeyUniqueIdentifier, whole)];
+  assert.equal(await all.refused('Re-key Key Pair', rekeyed), reasons.illegalOperation);
+  const stranger = await KmipClient.make(a, 'kmip.*');
+  for (const operation of ['Get', 'Destroy', 'Get Attributes']) {
+    assert.equal(await stranger.refused(operation, [uid(open)]), reasons.itemNotFound, operation);
+  }
+  const made = await stranger.aes();
+  assert.equal(await stranger.refused('Get', [uid(`${made}-public`)]), reasons.itemNotFound);
 });
 
 test('a key that another client replaces stays the one of its owner, and dates take the flag for states', async () => {

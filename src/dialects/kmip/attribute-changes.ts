@@ -65,7 +65,7 @@ function put(work: Work, object: KmipObject, { name, value }: Attribute, set: At
 function answer(work: Work, object: KmipObject, attribute: Attribute): Structure {
   return structure(
     tags.responsePayload,
-    text(tags.uniqueIdentifier, object.key.id),
+    text(tags.uniqueIdentifier, object.id),
     work.isSecond ? undefined : writeAttribute(work.version, attribute),
   );
 }

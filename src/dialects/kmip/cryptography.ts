@@ -127,7 +127,7 @@ export const encrypt: Operation = {
       ? [byteString(tags.data, oaep(use, from, data))]
       : sealed(work, use, payload, from, data);
     use.count(stored.version);
-    return structure(tags.responsePayload, text(tags.uniqueIdentifier, object.key.id), fields);
+    return structure(tags.responsePayload, text(tags.uniqueIdentifier, object.id), fields);
   },
 };
 
@@ -198,7 +198,7 @@ export const decrypt: Operation = {
     if (!plain) throw new Refusal(reasons.cryptographicFailure, 'the data do not decrypt with this key');
     use.count(stored.version);
     const answer = byteString(tags.data, plain);
-    return structure(tags.responsePayload, text(tags.uniqueIdentifier, object.key.id), answer);
+    return structure(tags.responsePayload, text(tags.uniqueIdentifier, object.id), answer);
   },
 };
 
@@ -281,7 +281,7 @@ export const sign: Operation = {
     const signature = cryptographic(() => use.work.run('sign', { type, key, input, options }));
     use.count(stored.version);
     const answer = byteString(tags.signatureData, signature);
-    return structure(tags.responsePayload, text(tags.uniqueIdentifier, object.key.id), answer);
+    return structure(tags.responsePayload, text(tags.uniqueIdentifier, object.id), answer);
   },
 };
 
@@ -307,7 +307,7 @@ export const signatureVerify: Operation = {
     const publicKey = use.publicKey(stored);
     const isValid = cryptographic(() => use.work.run('verify', { type, publicKey, input, options, signature }));
     use.count(stored.version);
-    return structure(tags.responsePayload, text(tags.uniqueIdentifier, object.key.id), validityItem(isValid));
+    return structure(tags.responsePayload, text(tags.uniqueIdentifier, object.id), validityItem(isValid));
   },
 };
 
@@ -349,7 +349,7 @@ export const mac: Operation = {
     const made = hmac(macHash(use), use.opened(stored), data);
     use.count(stored.version);
     const answer = byteString(tags.macData, made);
-    return structure(tags.responsePayload, text(tags.uniqueIdentifier, object.key.id), answer);
+    return structure(tags.responsePayload, text(tags.uniqueIdentifier, object.id), answer);
   },
 };
 
@@ -367,7 +367,7 @@ export const macVerify: Operation = {
     const stored = use.toRead(versionOfObject(work.ctx, object).version);
     const isValid = isHmac(macHash(use), use.opened(stored), dataIn(payload), given);
     use.count(stored.version);
-    return structure(tags.responsePayload, text(tags.uniqueIdentifier, object.key.id), validityItem(isValid));
+    return structure(tags.responsePayload, text(tags.uniqueIdentifier, object.id), validityItem(isValid));
   },
 };
 

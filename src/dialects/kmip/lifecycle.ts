@@ -1,5 +1,5 @@
 // Operations on the life of objects: Activate, Revoke, Destroy, Archive, Recover, leases and allocations, and Re-key.
-import { destroyKmipObject, type KmipObject, moveKmipObject, needMaking } from '../../core/kmip-objects.ts';
+import { destroyKmipObject, isNative, type KmipObject, moveKmipObject, needMaking } from '../../core/kmip-objects.ts';
 import { type Attribute, AttributeSet, numberIn, readAttributes, timeIn } from './attributes.ts';
 import { formats, linkTypes, objectTypes, states } from './enumerations.ts';
 import { addLink, givenSet, linkOf, makeObject, makePair, newSymmetricKey, pairAnswer } from './making.ts';
@@ -32,7 +32,7 @@ export const activate: Operation = {
     // Only an operator resumes a key that an operator suspended.
     if (object.state !== 'pre-active') throw denied('the object is not pre-active');
     moveKmipObject(work.ctx, object, 'activate');
-    work.placeholder = object.key.id;
+    work.placeholder = object.id;
     return idAnswer(object);
   },
 };
@@ -119,7 +119,7 @@ export const recover: Operation = {
   run(work, payload) {
     const object = work.find(payload, 'state', { archived: true });
     storeAttributes(work, object, attributesOf(object).withOne('Archive Date', undefined));
-    work.placeholder = object.key.id;
+    work.placeholder = object.id;
     return idAnswer(object);
   },
 };
@@ -133,7 +133,7 @@ export const obtainLease: Operation = {
     const object = work.find(payload, 'read');
     return structure(
       tags.responsePayload,
-      text(tags.uniqueIdentifier, object.key.id),
+      text(tags.uniqueIdentifier, object.id),
       interval(tags.leaseTime, leaseSeconds),
       date(tags.lastChangeDate, object.key.updatedAt),
     );
@@ -195,7 +195,7 @@ function successorDates(work: Work, before: AttributeSet, offset: number | undef
 function replaceable(work: Work, id: string): KmipObject {
   needMaking(work.ctx);
   const old = work.byId(id, 'rotate');
-  if (old.row?.form !== 'key') {
+  if (isNative(old) || old.row?.form !== 'key') {
     throw new Refusal(
       reasons.illegalOperation,
       'the key cannot be replaced here: its value came as it is, or is another interface’s',

@@ -155,7 +155,7 @@ export const create: Operation = {
       return structure(
         tags.responsePayload,
         enumeration(tags.objectType, objectTypes.symmetricKey),
-        text(tags.uniqueIdentifier, object.key.id),
+        text(tags.uniqueIdentifier, object.id),
       );
     } finally {
       key.fill(0);

@@ -3,14 +3,20 @@
 
 import type { Context } from '../../core/context.ts';
 import { isAsymmetric, publicKeyOfVersion } from '../../core/key-versions.ts';
-import { type KmipObject, materialOfObject, setKmipAttributes, versionOfObject } from '../../core/kmip-objects.ts';
+import {
+  type KmipObject,
+  materialOfObject,
+  publicHalf,
+  setKmipAttributes,
+  versionOfObject,
+} from '../../core/kmip-objects.ts';
 import { fromBase64, toBase64 } from '../../crypto/bytes.ts';
 import { sha256 } from '../../crypto/fast-hash.ts';
 import { KmsError } from '../../errors.ts';
 import type { KeyUse } from '../../model/key-types.ts';
 import { keyTypeFacts } from '../../model/key-types.ts';
 import { AttributeSet, nameText } from './attributes.ts';
-import { formats, objectTypes, sha256 as sha256Number, states, usages } from './enumerations.ts';
+import { formats, linkTypes, objectTypes, sha256 as sha256Number, states, usages } from './enumerations.ts';
 import { algorithmOf, formatted, type KeptKey, noFormat, usualFormat } from './key-values.ts';
 import { Refusal, reasons } from './reasons.ts';
 import { tags } from './tags.ts';
@@ -50,7 +56,8 @@ export const keptObjectTypes: readonly number[] = Object.keys(objectTags).map(Nu
 /** Seconds for which a client may use a key before it asks again. */
 export const leaseSeconds = 3600;
 
-export function typeOf({ key, row }: Pick<KmipObject, 'key' | 'row'>): number {
+export function typeOf({ key, row, isPublicHalf }: Pick<KmipObject, 'key' | 'row' | 'isPublicHalf'>): number {
+  if (isPublicHalf) return objectTypes.publicKey;
   if (row) return row.objectType;
   if (keyTypeFacts[key.type].isAsymmetric) return objectTypes.privateKey;
   return key.type === 'secret' ? objectTypes.secretData : objectTypes.symmetricKey;
@@ -107,7 +114,13 @@ const nothing = new AttributeSet();
 
 export function maskIn(object: KmipObject): number {
   const own = attributesOf(object).first('Cryptographic Usage Mask');
-  return own?.type === 'integer' ? own.value : maskOf(object.key.uses);
+  if (own?.type === 'integer') return own.value;
+  const { uses } = object.key;
+  return maskOf(object.isPublicHalf ? publicUses(uses) : uses);
+}
+
+function publicUses(uses: readonly KeyUse[]): readonly KeyUse[] {
+  return uses.filter((use) => use === 'encrypt' || use === 'verify');
 }
 
 const value = tags.attributeValue;
@@ -118,7 +131,7 @@ export function allAttributes(object: KmipObject): AttributeSet {
   let set = row ? attributesOf(object) : nativeAttributes(object);
   const objectType = typeOf(object);
   const own: [string, Item][] = [
-    ['Unique Identifier', text(value, key.id)],
+    ['Unique Identifier', text(value, object.id)],
     ['Object Type', enumeration(value, objectType)],
     ['Initial Date', date(value, key.createdAt)],
     ['Last Change Date', date(value, key.updatedAt)],
@@ -131,7 +144,17 @@ export function allAttributes(object: KmipObject): AttributeSet {
   if (isDestroyed) own.push(['Destroy Date', date(value, key.deletedAt ?? key.updatedAt)]);
   if (keepsSecret(objectType)) own.push(...secrecy(object, set));
   for (const [name, item] of own) set = set.withOne(name, item);
-  return set;
+  const other = otherHalf(object);
+  return other ? set.withMore('Link', other) : set;
+}
+
+/** The link between both halves of a pair that was made otherwise; those of other pairs are stored. */
+function otherHalf(object: KmipObject): Item | undefined {
+  const { key, isPublicHalf } = object;
+  const id = isPublicHalf ? key.id : publicHalf(object)?.id;
+  if (id === undefined) return undefined;
+  const type = isPublicHalf ? linkTypes.privateKey : linkTypes.publicKey;
+  return structure(value, enumeration(tags.linkType, type), text(tags.linkedObjectIdentifier, id));
 }
 
 /** Whether objects of the type have attributes about who may have their value. */
@@ -139,25 +162,25 @@ export function keepsSecret(objectType: number): boolean {
   return objectType !== objectTypes.certificate && objectType !== objectTypes.opaqueObject;
 }
 
-function secrecy({ key }: KmipObject, set: AttributeSet): [string, Item][] {
+function secrecy({ key, isPublicHalf }: KmipObject, set: AttributeSet): [string, Item][] {
   const is = (name: string) => set.first(name)?.value === true;
   return [
     ['Sensitive', boolean(value, is('Sensitive'))],
     ['Always Sensitive', boolean(value, is('Always Sensitive'))],
-    ['Extractable', boolean(value, key.exportable)],
+    ['Extractable', boolean(value, key.exportable || isPublicHalf)],
     ['Never Extractable', boolean(value, is('Never Extractable'))],
   ];
 }
 
 /** Attributes of a key that was made otherwise. */
-function nativeAttributes({ key }: KmipObject): AttributeSet {
+function nativeAttributes({ key, isPublicHalf }: KmipObject): AttributeSet {
   const { kmip } = keyTypeFacts[key.type];
   const algorithm = algorithmOf(key.type);
   const given: [string, Item | undefined][] = [
     ['Name', structure(value, text(tags.nameValue, key.name), enumeration(tags.nameType, 1))],
     ['Cryptographic Algorithm', algorithm === undefined ? undefined : enumeration(value, algorithm)],
     ['Cryptographic Length', kmip && integer(value, kmip.length)],
-    ['Cryptographic Usage Mask', integer(value, maskOf(key.uses))],
+    ['Cryptographic Usage Mask', integer(value, maskOf(isPublicHalf ? publicUses(key.uses) : key.uses))],
   ];
   return given.reduce((set, [name, item]) => set.withOne(name, item), nothing);
 }

@@ -89,13 +89,13 @@ export class Work {
 
   /** Notes a new object, which items after this one may mean. */
   made(object: KmipObject): void {
-    this.placeholder = object.key.id;
+    this.placeholder = object.id;
     this.subject = object.key.name;
     this.ctx.note({ object: keyRef(object.key), custody: 'server' });
   }
 }
 
 /** The answer of an operation that tells no more than the object's id. */
-export function idAnswer({ key }: KmipObject): Structure {
-  return structure(tags.responsePayload, text(tags.uniqueIdentifier, key.id));
+export function idAnswer({ id }: KmipObject): Structure {
+  return structure(tags.responsePayload, text(tags.uniqueIdentifier, id));
 }

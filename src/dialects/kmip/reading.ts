@@ -131,7 +131,7 @@ export const locate: Operation = {
       if (++compared % comparedAtOnce === 0) yield;
       if (!isWanted(object, search)) continue;
       const isTold = count++ >= (skipped ?? 0) && found.length < Math.min(most, mostLocated);
-      if (isTold) found.push(object.key.id);
+      if (isTold) found.push(object.id);
       else if (skipped === undefined && found.length >= Math.min(most, mostLocated)) break;
     }
     work.placeholder = found.length === 1 ? found[0] : undefined;
@@ -200,7 +200,7 @@ export const getAttributes: Operation = {
     const items = told(work, allAttributes(object), names).map((each) => writeAttribute(work.version, each));
     return structure(
       tags.responsePayload,
-      text(tags.uniqueIdentifier, object.key.id),
+      text(tags.uniqueIdentifier, object.id),
       work.isSecond ? structure(tags.attributes, items) : items,
     );
   },
@@ -216,7 +216,7 @@ export const getAttributeList: Operation = {
     const names = allAttributes(object).names.filter((name) => isKnownTo(name, work.version));
     return structure(
       tags.responsePayload,
-      text(tags.uniqueIdentifier, object.key.id),
+      text(tags.uniqueIdentifier, object.id),
       names.map((name) => writeReference(work.version, name)),
     );
   },
@@ -241,8 +241,8 @@ export const check: Operation = {
       const { incompatibleUsageMask } = laterReasons;
       throw new Refusal(reasons.permissionDenied, 'the object does not allow what was asked', incompatibleUsageMask);
     }
-    work.placeholder = object.key.id;
-    return structure(tags.responsePayload, text(tags.uniqueIdentifier, object.key.id), unfit);
+    work.placeholder = object.id;
+    return structure(tags.responsePayload, text(tags.uniqueIdentifier, object.id), unfit);
   },
 };
 
@@ -250,7 +250,8 @@ export const check: Operation = {
 function needHandingOut(work: Work, object: KmipObject, isWrapped: boolean): void {
   const isOld = work.version < 14;
   if (object.state === 'suspended') throw new Refusal(reasons.permissionDenied, 'the object is suspended');
-  if (!object.key.exportable) {
+  // Public keys are for all who may look at the managed key.
+  if (!object.key.exportable && !object.isPublicHalf) {
     const reason = isOld ? reasons.permissionDenied : reasons.notExtractable;
     throw new Refusal(reason, 'the object may not leave the appliance', reasons.notExtractable);
   }
@@ -286,7 +287,7 @@ export const get: Operation = {
     return structure(
       tags.responsePayload,
       enumeration(tags.objectType, typeOf(object)),
-      text(tags.uniqueIdentifier, object.key.id),
+      text(tags.uniqueIdentifier, object.id),
       whole,
     );
   },

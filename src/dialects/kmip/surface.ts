@@ -2,6 +2,7 @@
 // and is answered in one transaction. Clients are API keys, proved by the certificate of the connection.
 import { Bearer } from '../../core/credential.ts';
 import { isUnfinished, type KeyWork } from '../../core/key-work.ts';
+import { keyIdOf } from '../../core/kmip-objects.ts';
 import { isOfKnownAuthority, type PresentedCertificate, provenBy } from '../../core/proofs/client-certificates.ts';
 import { KmsError } from '../../errors.ts';
 import { sealedError } from '../../http/admission.ts';
@@ -300,7 +301,7 @@ function isCostly({ store }: TenantHandle, { operation, payload }: BatchItem): b
 
 function typeNamed({ managedKeys }: Pick<Tables, 'managedKeys'>, payload: Structure): KeyType | undefined {
   const id = one(payload, tags.uniqueIdentifier);
-  return id?.type === 'text' ? managedKeys.byId(id.value)?.type : undefined;
+  return id?.type === 'text' ? managedKeys.byId(keyIdOf(id.value))?.type : undefined;
 }
 
 /** An API key's id and secret, as name and password; other names and passwords prove nothing here, and do no harm. */

@@ -39,7 +39,12 @@ export const openbao: Client = {
         scenario('bao agent: auto_auth jwt, with the token in a file; renews', (desk) => withAgent(desk, bao, 'jwt')),
         scenario('bao agent: auto_auth kubernetes; renews', (desk) => withAgent(desk, bao, 'kubernetes')),
         scenario('seal "transit": init, stop, start, rotate, start', (desk) => unsealedByTransit(desk, bao)),
-        scenario('seal "kmip", with an AES managed key: init, stop, start', (desk) => unsealedByKmip(desk, bao)),
+        scenario('seal "kmip", with an AES managed key: init, stop, start', (desk) =>
+          unsealedByKmip(desk, bao, 'bao-kmip', []),
+        ),
+        scenario('seal "kmip", with an RSA managed key and its public half: init, stop, start', (desk) =>
+          unsealedByKmip(desk, bao, 'bao-kmip-rsa', ['--type', 'rsa-2048', '--use', 'encrypt', '--use', 'decrypt']),
+        ),
       ],
     };
   },
@@ -178,9 +183,9 @@ async function unsealedByTransit(desk: Desk, bao: string): Promise<void> {
 }
 
 /** The key is made as any managed key, and the client may only work with it. */
-async function unsealedByKmip(desk: Desk, bao: string): Promise<void> {
-  await withKmip(desk, 'bao-seal', async ({ port, cert, data, client }) => {
-    const made = await desk.run('kms', ['key', 'create', 'unseal', '--json', '--data', data]);
+async function unsealedByKmip(desk: Desk, bao: string, name: string, kind: readonly string[]): Promise<void> {
+  await withKmip(desk, name, async ({ port, cert, data, client }) => {
+    const made = await desk.run('kms', ['key', 'create', 'unseal', ...kind, '--json', '--data', data]);
     const { key } = JSON.parse(made.stdout) as { key: { id: string } };
     const out = await client('read', 'encrypt', 'decrypt');
     const seal = `seal "kmip" {
@@ -189,8 +194,9 @@ async function unsealedByKmip(desk: Desk, bao: string): Promise<void> {
   ca_cert     = "${cert}"
   client_cert = "${join(out, 'client.crt')}"
   client_key  = "${join(out, 'client.key')}"
+  encrypt_alg = "${kind.length > 0 ? 'RSA_OAEP_SHA256' : 'AES_GCM'}"
 }`;
-    await unsealed(desk, bao, 'bao-kmip', seal);
+    await unsealed(desk, bao, name, seal);
   });
 }
 
