@@ -14,6 +14,7 @@ export const tags = {
   utf8String: 0x0c,
   utcTime: 0x17,
   generalizedTime: 0x18,
+  bmpString: 0x1e,
   sequence: 0x30,
   set: 0x31,
   /** [0] and [1] around another value, and [0] in place of an OCTET STRING's own tag. */

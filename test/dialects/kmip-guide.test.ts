@@ -1,7 +1,8 @@
-// The tables of operations and attributes in the guide are those of the code.
+// The tables of operations and attributes in the guide are those of the code, and so are the settings of each product.
 import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { kmipSettings } from '../../src/cli/kmip-settings.ts';
 import { attributeRules } from '../../src/dialects/kmip/attributes.ts';
 import { operations } from '../../src/dialects/kmip/operations.ts';
 
@@ -39,5 +40,15 @@ test('the guide has the operations and attributes that there are', () => {
   const text = readFileSync(guide, 'utf8');
   const whole = withTables(text);
   if (process.env.KMS_WRITE_GUIDE) writeFileSync(guide, whole);
+  else assert.equal(text, whole, 'KMS_WRITE_GUIDE=1 node --test test/dialects/kmip-guide.test.ts writes it');
+});
+
+test('the page of settings is what a client gets in a file', () => {
+  const page = new URL('../../docs/kmip-settings.md', import.meta.url);
+  const text = readFileSync(page, 'utf8');
+  const [introduction] = text.split('\n## ');
+  const place = { host: 'kms.example', port: 5696, name: 'san' };
+  const whole = `${introduction?.trimEnd()}\n\n${kmipSettings(place)}`;
+  if (process.env.KMS_WRITE_GUIDE) writeFileSync(page, whole);
   else assert.equal(text, whole, 'KMS_WRITE_GUIDE=1 node --test test/dialects/kmip-guide.test.ts writes it');
 });

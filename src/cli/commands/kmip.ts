@@ -1,40 +1,108 @@
 // Commands for clients of KMIP, which are API keys that a certificate proves.
+import type { Client } from '../../client/client.ts';
+import { pemBlock } from '../../crypto/pem.ts';
+import { toPkcs12 } from '../../crypto/pkcs12.ts';
+import { systemRandom } from '../../crypto/random.ts';
+import { KmsError, reasonOf } from '../../errors.ts';
 import { type CliOf, given } from '../command.ts';
 import { withClient } from '../connect.ts';
 import type { kmipClient } from '../grammar/kmip.ts';
 import { say } from '../io.ts';
+import { clientPage, type KmipPlace } from '../kmip-settings.ts';
 import { printThing } from '../output.ts';
+import { remoteAddress } from '../target.ts';
 import { uidQuery } from './account.ts';
 import { filesFor } from './proof-certificate.ts';
 
-const usualDays = 365;
+type CreateCli = CliOf<typeof kmipClient.create>;
+type Issued = Awaited<ReturnType<Client['addProof']>>;
 
-export async function create(cli: CliOf<typeof kmipClient.create>): Promise<void> {
+const usualDays = 365;
+const usualPort = 5696;
+
+/** Files beside those of an issued certificate. */
+const moreFiles = [
+  ['client.p12', 0o600],
+  ['client.p12.password', 0o600],
+  ['settings.md', 0o644],
+] as const;
+
+export async function create(cli: CreateCli): Promise<void> {
   const accountId = cli.get('--account');
   const named = cli.get('--flag');
   const flags = Object.fromEntries((named.length > 0 ? named : ['kmip.*']).map((flag) => [flag, true]));
   const out = cli.get('--out');
+  const name = cli.get('<NAME>');
+  // Names of API keys are free text, and this one comes into files of other software.
+  const place = { ...(await placeFrom(cli)), name: name.replaceAll(/[^A-Za-z0-9._-]+/g, '-') };
   // Before anything is made: a key that cannot be saved is useless.
-  const files = await filesFor(cli, out);
+  const files = await filesFor(cli, out, moreFiles);
   await withClient(cli, async (client) => {
-    const name = cli.get('<NAME>');
     const input = given({ accountId, ...uidQuery(accountId), flags, name, secret: false });
+    let keyid: string | undefined;
+    let made: Issued;
     try {
-      const { keyid } = await client.createApiKey(input);
-      const days = cli.get('--days') ?? usualDays;
-      const made = await client.addProof({ keyid, kind: 'certificate', issue: true, days });
-      await files.keep(made);
-      const { id: proof, fingerprint = '', notAfter = '' } = made;
-      await printThing(cli, { keyid, proof, fingerprint, notAfter }, [
-        ['key id', keyid],
-        ['proof', proof],
-        ['fingerprint', fingerprint],
-        ['valid until', notAfter],
-      ]);
+      keyid = (await client.createApiKey(input)).keyid;
+      made = await client.addProof({ keyid, kind: 'certificate', issue: true, days: cli.get('--days') ?? usualDays });
+      const password = newPassword();
+      await files.keep(made, pkcs12Of(made, place.name, password), `${password}\n`, clientPage(place));
     } catch (error) {
       await files.discard();
+      if (keyid !== undefined) await takeBack(client, keyid, error);
       throw error;
     }
-    await say(cli.io, `client.crt, client.key and ca.crt are in ${out}`);
+    const { id: proof, fingerprint = '', notAfter = '' } = made;
+    await printThing(cli, { keyid, proof, fingerprint, notAfter }, [
+      ['key id', keyid],
+      ['proof', proof],
+      ['fingerprint', fingerprint],
+      ['valid until', notAfter],
+    ]);
+    await say(cli.io, `certificate, key, client.p12 and settings.md are in ${out}`);
   });
+}
+
+/** Deletes the API key that nobody can prove to be. Throws `refused` if it stays, since somebody must know. */
+async function takeBack(client: Client, keyid: string, cause: unknown): Promise<void> {
+  try {
+    await client.deleteApiKeyById({ keyid });
+  } catch (error) {
+    throw new KmsError(
+      'refused',
+      `${reasonOf(cause)}; the API key ${keyid} was made, and could not be deleted again: ${reasonOf(error)}`,
+      { hint: `kms apikey delete ${keyid}`, cause },
+    );
+  }
+}
+
+/** Where the settings say that KMIP is: the named address, or the host that this command talks to. */
+async function placeFrom(cli: CreateCli): Promise<Omit<KmipPlace, 'name'>> {
+  const address = cli.get('--address');
+  if (address === undefined) {
+    const [server] = (await remoteAddress(cli))?.split(' ') ?? [];
+    return { host: server !== undefined && URL.canParse(server) ? new URL(server).hostname : 'HOST', port: usualPort };
+  }
+  const [, host, port = usualPort] = /^(\[[0-9a-f:.]+\]|[A-Za-z0-9._-]{1,253})(?::(\d{1,5}))?$/i.exec(address) ?? [];
+  if (host !== undefined && Number(port) >= 1 && Number(port) <= 65_535) return { host, port: Number(port) };
+  throw cli.wrong('--address: expected HOST or HOST:PORT');
+}
+
+const passwordBytes = 15;
+
+/** Printable letters, so that all software means the same bytes. */
+function newPassword(): string {
+  return Buffer.from(systemRandom(passwordBytes)).toString('hex');
+}
+
+function pkcs12Of({ certificate, privateKey, caCertificate }: Issued, name: string, password: string): Uint8Array {
+  const [leaf, authority] = [certificate, caCertificate].map((pem) => pemBlock(pem ?? '', 'CERTIFICATE'));
+  const key = pemBlock(privateKey ?? '', 'PRIVATE KEY');
+  if (!leaf || !authority || !key) {
+    throw new KmsError('invalid', 'expected a certificate with its key from the appliance, which sent none');
+  }
+  try {
+    return toPkcs12({ certificate: leaf, privateKey: key, authority, name, password }, systemRandom);
+  } finally {
+    key.fill(0);
+  }
 }

@@ -95,12 +95,23 @@ interface Issued {
 }
 
 interface IssuedFiles {
-  keep(issued: Issued): Promise<void>;
+  /** `more` are the contents of further files, in their order. */
+  keep(issued: Issued, ...more: readonly (string | Uint8Array)[]): Promise<void>;
   discard(): Promise<void>;
 }
 
+const issuedFiles = [
+  ['client.crt', 0o644],
+  ['client.key', 0o600],
+  ['ca.crt', 0o644],
+] as const;
+
 /** New files for an issued certificate, before it is issued: a key that cannot be saved is useless. */
-export async function filesFor(cli: Pick<AddCli, 'io'>, out: string): Promise<IssuedFiles> {
+export async function filesFor(
+  cli: Pick<AddCli, 'io'>,
+  out: string,
+  more: readonly (readonly [name: string, mode: number])[] = [],
+): Promise<IssuedFiles> {
   const directory = pathFrom(cli.io, out);
   const made = await mkdir(directory, { recursive: true, mode: 0o700 }).catch((error) => {
     throw fileError('write', directory, error);
@@ -114,25 +125,17 @@ export async function filesFor(cli: Pick<AddCli, 'io'>, out: string): Promise<Is
     }
   };
   try {
-    for (const [name, mode] of [
-      ['client.crt', 0o644],
-      ['client.key', 0o600],
-      ['ca.crt', 0o644],
-    ] as const) {
-      files.push(await newFile(join(directory, name), mode));
-    }
+    for (const [name, mode] of [...issuedFiles, ...more]) files.push(await newFile(join(directory, name), mode));
   } catch (error) {
     await discard();
     throw error;
   }
   return {
     discard,
-    async keep({ certificate = '', privateKey = '', caCertificate = '' }) {
-      const texts = [certificate, privateKey, caCertificate];
-      for (const [n, each] of files.entries()) {
-        await each.handle.writeFile(texts[n] ?? '');
-        await each.commit();
-      }
+    async keep({ certificate = '', privateKey = '', caCertificate = '' }, ...others) {
+      const contents = [certificate, privateKey, caCertificate, ...others];
+      for (const [n, each] of files.entries()) await each.handle.writeFile(contents[n] ?? '');
+      for (const each of files) await each.commit();
     },
   };
 }

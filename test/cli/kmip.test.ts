@@ -1,0 +1,83 @@
+// `kms kmip client create`: files that hold together, settings, and nothing left behind when it fails.
+import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { mkdir, writeFile } from 'node:fs/promises';
+import { test } from 'node:test';
+import { createSecureContext } from 'node:tls';
+import { type ServedDesk, servedDesk } from './served.ts';
+
+const files = ['ca.crt', 'client.crt', 'client.key', 'client.p12', 'client.p12.password', 'settings.md'];
+const create = 'kmip client create san --account admin --out san';
+
+const keys = async (d: ServedDesk): Promise<readonly string[]> =>
+  [...(await d.kms('apikey list --json')).stdout.matchAll(/apik_\w{26}/g)].map(([id]) => id);
+
+test('the files of a client belong together, and only its user reads the secret ones', async () => {
+  await using d = await servedDesk();
+  const made = await d.kms(`${create} --address kms.example:5697`);
+  assert.equal(made.code, 0, made.stderr);
+  assert.deepEqual(readdirSync(d.path('san')).toSorted(), files);
+  for (const name of ['client.key', 'client.p12', 'client.p12.password']) {
+    assert.equal(statSync(d.path('san', name)).mode & 0o777, 0o600, name);
+  }
+  const read = (name: string) => readFileSync(d.path('san', name));
+  const [cert, key, ca] = [read('client.crt'), read('client.key'), read('ca.crt')];
+  createSecureContext({ cert, key });
+  assert.ok(new X509Certificate(cert).verify(new X509Certificate(ca).publicKey));
+  const passphrase = String(read('client.p12.password')).trimEnd();
+  assert.match(passphrase, /^[0-9a-f]{30}$/);
+  createSecureContext({ pfx: read('client.p12'), passphrase });
+  const page = String(read('settings.md'));
+  assert.match(page, /serverName: kms\.example\n {4}port: 5697/);
+  assert.ok(!page.includes(passphrase) && !made.stdout.includes(passphrase) && !made.stderr.includes(passphrase));
+});
+
+test('settings name the server of the command, and a name in them is no code', async () => {
+  await using d = await servedDesk();
+  const { args, env } = d.network();
+  const words = ['kmip', 'client', 'create', "a'; DROP TABLE x; -- `b`", '--account', 'admin', '--out', 'odd'];
+  const made = await d.kms([...words, ...args], { env });
+  assert.equal(made.code, 0, made.stderr);
+  const page = readFileSync(d.path('odd', 'settings.md'), 'utf8');
+  assert.match(page, /serverName: 127\.0\.0\.1\n {4}port: 5696/);
+  assert.match(page, /'a-DROP-TABLE-x----b-', '127\.0\.0\.1', 5696/);
+  const wrong = await d.kms(`${create} --address kms.example:70000`);
+  assert.equal(wrong.code, 2);
+  assert.match(wrong.stderr, /^kms: --address: expected HOST or HOST:PORT; see /);
+});
+
+test('if the certificate is refused, neither the API key nor a file stays', async () => {
+  await using d = await servedDesk();
+  const before = await keys(d);
+  const refused = await d.kms(`${create} --days 100000`);
+  assert.notEqual(refused.code, 0);
+  assert.deepEqual(await keys(d), before);
+  assert.equal(existsSync(d.path('san')), false);
+});
+
+test('if a file cannot be written, nothing is made', async () => {
+  await using d = await servedDesk();
+  const before = await keys(d);
+  await mkdir(d.path('san'));
+  await writeFile(d.path('san', 'client.p12'), 'there');
+  const refused = await d.kms(create);
+  assert.notEqual(refused.code, 0);
+  assert.match(refused.stderr, /client\.p12/);
+  assert.deepEqual(await keys(d), before);
+  assert.deepEqual(readdirSync(d.path('san')), ['client.p12']);
+});
+
+test('a caller who may not delete the API key again is told which one is left', async () => {
+  await using d = await servedDesk();
+  const { key } = await d.json<{ key: string }>(
+    'apikey create --account admin --name maker --flag apikey.create --flag kmip.* --json',
+  );
+  const { args, env } = d.network(key);
+  const refused = await d.kms(`${create} ${args.join(' ')}`, { env });
+  assert.notEqual(refused.code, 0);
+  const [, left] = /the API key (apik_\w{26}) was made, and could not be deleted again: /.exec(refused.stderr) ?? [];
+  assert.ok(left, refused.stderr);
+  assert.match(refused.stderr, new RegExp(`kms apikey delete ${left}`));
+  assert.equal(existsSync(d.path('san')), false);
+});
