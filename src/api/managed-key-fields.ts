@@ -2,8 +2,10 @@
 import { z } from 'zod';
 import { keyStates } from '../model/key-states.ts';
 import { type KeyUse, keyTypes, keyUses } from '../model/key-types.ts';
+import { kmipTypes } from '../model/kmip-types.ts';
 import { aliasPattern } from '../model/names.ts';
 import { lastTime } from '../model/timestamp.ts';
+import { sample } from './example-values.ts';
 import { ringAge } from './ring-life.ts';
 import { epochTime, freeForm, requiredText, textList, thingList } from './values.ts';
 
@@ -72,3 +74,26 @@ export const warning = z
   .string()
   .exactOptional()
   .meta({ description: 'why the result should not be trusted blindly', examples: ['the key is compromised'] });
+
+export const aws = z
+  .object({
+    account: z.string().meta({ description: "the tenant's account of twelve digits", examples: ['123456789012'] }),
+    keyId: z.string().meta({
+      description: 'the id of the key, as ARNs have it',
+      examples: ['019b76da-a800-7000-8000-000000000001'],
+    }),
+  })
+  .exactOptional()
+  .meta({ description: 'by what clients of AWS KMS know it; not in lists' });
+
+export const kmip = z
+  .object({
+    type: z.enum(Object.values(kmipTypes)).meta({ description: 'what it is to KMIP', examples: ['symmetric-key'] }),
+    names: z.array(z.string()).meta({ description: 'its names there', examples: [['volume 7']] }),
+    owner: z
+      .string()
+      .exactOptional()
+      .meta({ description: 'id of the API key that made it over KMIP', examples: [sample.apikeyId] }),
+  })
+  .exactOptional()
+  .meta({ description: 'by what clients of KMIP know it; not in lists' });

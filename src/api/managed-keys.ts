@@ -8,11 +8,13 @@ import {
   activateAt,
   alias,
   aliases,
+  aws,
   deactivateAt,
   deletionAllowed,
   derived,
   exportable,
   keyState,
+  kmip,
   minDecryptVersion,
   minEncryptVersion,
   origin,
@@ -106,16 +108,8 @@ const managedKey = z
       .array(managedKeyVersion)
       .exactOptional()
       .meta({ description: 'those that are not erased, the newest first, at most 1,000; not in lists' }),
-    aws: z
-      .object({
-        account: z.string().meta({ description: "the tenant's account of twelve digits", examples: ['123456789012'] }),
-        keyId: z.string().meta({
-          description: 'the id of the key, as ARNs have it',
-          examples: ['019b76da-a800-7000-8000-000000000001'],
-        }),
-      })
-      .exactOptional()
-      .meta({ description: 'by what clients of AWS KMS know it; not in lists' }),
+    aws,
+    kmip,
   })
   .meta({ id: 'ManagedKey', description: 'a key that the appliance holds and works with' });
 export type ManagedKey = z.output<typeof managedKey>;

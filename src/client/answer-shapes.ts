@@ -47,13 +47,14 @@ export const things: Readonly<Record<string, string>> = {
   AsymKey: 'id:key_ type:word kem:word props:object keyData:AsymKeyKeyData',
   ManagedKeyVersion: 'version:count state:word origin:word createdAt:time publicKey?:text deletedAt?:time',
   ManagedKeyAws: 'account:text keyId:text',
+  ManagedKeyKmip: 'type:word names:text[] owner?:text',
   ManagedKey: `
     id:managedKey name:ring displayName:ring aliases:text[] custody:word type:word uses:word[] state:word
     latestVersion:count primaryVersion:count|null minDecryptVersion:count minEncryptVersion:count
     derived:boolean exportable:boolean origin:word allowPlaintextFormat?:word rotateAfter:count|null
     deletionAllowed:boolean tags:object props:object createdAt:time updatedAt:time activateAt:count|null
     deactivateAt:count|null deletedAt?:time restorableUntil?:time versions?:ManagedKeyVersion[]
-    aws?:ManagedKeyAws`,
+    aws?:ManagedKeyAws kmip?:ManagedKeyKmip`,
   SecretVersion: 'path:text name:ring version:count state:word createdAt:time deletedAt?:time tags:object',
   Secret: `
     id:managedKey path:text name:ring state:word latestVersion:count maxVersions:count casRequired:boolean

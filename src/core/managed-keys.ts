@@ -21,6 +21,7 @@ import { type Context, needQuota } from './context.ts';
 import { dayLength, needUnused } from './key-dependents.ts';
 import { nextVersion, publicKeyOfVersion } from './key-versions.ts';
 import { inPlace, type KeyWork } from './key-work.ts';
+import { kmipFieldsOf, needFreeKmipNames } from './kmip-names.ts';
 import { lookUpManagedKey } from './managed-key-names.ts';
 import {
   checkActivation,
@@ -162,7 +163,8 @@ export function shown({ tx, tenant, world }: Pick<Context, 'tx' | 'tenant' | 'wo
     .between(key.id, key.latestVersion, oldest)
     .map((version) => shownVersion(key.type, version));
   const aws = { account: accountOf(tenant.id), keyId: awsIdOf(key) };
-  return { ...keyAnswer(tx, key, world.now()), versions, aws };
+  const kmip = kmipFieldsOf(tx, key.id);
+  return { ...keyAnswer(tx, key, world.now()), versions, aws, ...(kmip && { kmip }) };
 }
 
 export function shownVersion(
@@ -338,13 +340,6 @@ function needFreeName({ tx }: Pick<Context, 'tx'>, name: string, ownId?: string)
   const holder = tx.managedKeys.aliasOf(name);
   if (holder === undefined || holder === ownId) return;
   throw fieldsError('conflict', [{ field: 'name', message: 'a managed key has this alias' }]);
-}
-
-/** Throws `conflict` if a client of KMIP gave one of the key's names to another object meanwhile. */
-function needFreeKmipNames({ kmipObjects }: Pick<Tables, 'kmipObjects'>, id: string): void {
-  const object = kmipObjects.byKey(id);
-  if (!object || !kmipObjects.names(id).some((name) => kmipObjects.isTaken(object, name))) return;
-  throw new KmsError('conflict', 'another object of KMIP has the name of this one: rename that one first');
 }
 
 function nameTaken(): KmsError {

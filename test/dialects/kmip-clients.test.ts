@@ -236,6 +236,22 @@ test('a key that another client replaces stays the one of its owner, and dates t
   assert.equal(await editor.state(own), 1);
 });
 
+test('those who manage keys see what an object is, whose, and who got it', async () => {
+  const a = await testAppliance();
+  const client = await KmipClient.make(a, 'kmip.*');
+  const id = await client.aes(['Name', 'volume 7']);
+  const { kmip } = (await a.call('GET', `/managed-keys/${id}`)).body.key;
+  assert.deepEqual(kmip, { type: 'symmetric-key', names: ['volume 7'], owner: client.keyid });
+  await client.did('Get', [uid(id)]);
+  const { body } = await a.call('GET', `/managed-keys/${id}/dependents`);
+  const [used] = body.dependents;
+  assert.deepEqual([used.caller, used.dialect, used.operation, used.version], [client.keyid, 'kmip', 'export', 1]);
+  const suspended = await a.call('POST', `/managed-keys/${id}/state`, { state: 'deactivated' });
+  assert.equal(suspended.status, 400, 'its user was not asked');
+  await a.call('POST', '/managed-keys', { name: 'native', type: 'aes256-gcm' });
+  assert.equal('kmip' in (await a.call('GET', '/managed-keys/native')).body.key, false);
+});
+
 test('what a client destroyed, an operator can restore, with its name', async () => {
   const a = await testAppliance();
   const client = await KmipClient.make(a, 'kmip.*');

@@ -224,6 +224,18 @@ export async function mavenProgram(main: string): Promise<readonly [string, ...s
   return [java, '-cp', `${join(target, 'classes')}${delimiter}${join(target, 'libraries')}/*`, main];
 }
 
+/** A program of test/interop/programs in Rust, built with a library. Built each time, which is instant if nothing changed. */
+export async function rustProgram(name: string): Promise<string> {
+  const cargo = needed('cargo', 'it comes with Rust');
+  const target = join(place, 'rust');
+  await alone(async () => {
+    const project = ['--quiet', '--locked', '--manifest-path', join(programs, name, 'Cargo.toml')];
+    await run(cargo, ['fetch', ...project]);
+    await compile(cargo, ['build', ...project, '--target-dir', target]);
+  });
+  return join(target, 'debug');
+}
+
 /** Programs of Debian's packages, which are installed if they are missing and this user may do so. */
 export async function debianPrograms(programs: Readonly<Record<string, string>>): Promise<void> {
   const missing = (): string[] => {

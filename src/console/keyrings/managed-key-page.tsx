@@ -14,7 +14,7 @@ import { DeleteKey, KeyStatePanel } from './managed-key-state.tsx';
 import { ManagedKeyTransfer } from './managed-key-transfer.tsx';
 import { type Dependents, ManagedKeyUse, UseNotice } from './managed-key-use.tsx';
 import { ManagedKeyVersions } from './managed-key-versions.tsx';
-import { rotationText } from './managed-key-words.ts';
+import { kmipText, rotationText } from './managed-key-words.ts';
 import { RingPage, ringKinds } from './ring-page.tsx';
 
 export function ManagedKeyPage({ api, navigate, params }: PageProps) {
@@ -82,6 +82,7 @@ function factsOf(ring: ManagedKey): readonly Fact[] {
     activateAt !== null && ['Becomes active', <Time at={activateAt} />],
     deactivateAt !== null && ['Is deactivated', <Time at={deactivateAt} />],
     ring.aws !== undefined && ['For AWS', <code>{`${ring.aws.account}:key/${ring.aws.keyId}`}</code>],
+    ring.kmip !== undefined && ['For KMIP', kmipText(ring.kmip)],
     names.length > 0 && ['Tags', names.map(([tag, text]) => `${tag}: ${String(text)}`).join(', ')],
   ];
 }

@@ -1,5 +1,5 @@
 // Managed keys as the console tells of them: what their types are for, what their states allow, and who used them how.
-import type { Dependent } from '../../api/managed-keys.ts';
+import type { Dependent, ManagedKey } from '../../api/managed-keys.ts';
 import type { KeyState } from '../../model/key-states.ts';
 import { type KeyType, type KeyUse, keyTypeFacts, keyTypes } from '../../model/key-types.ts';
 import { epochTimeOf } from '../../model/timestamp.ts';
@@ -136,6 +136,12 @@ const dialects: ReadonlyMap<string, string> = new Map([
 /** The interface that a caller spoke. */
 export function dialectText(dialect: string): string {
   return dialects.get(dialect) ?? dialect;
+}
+
+/** An object of KMIP: its type and names, and the API key that made it. */
+export function kmipText({ type, names, owner }: NonNullable<ManagedKey['kmip']>): string {
+  const named = names.length === 0 ? '' : ` ${names.map((name) => `“${name}”`).join(', ')}`;
+  return `${type.replace('-', ' ')}${named}${owner === undefined ? '' : ` of ${owner}`}`;
 }
 
 const operations: ReadonlyMap<string, string> = new Map([

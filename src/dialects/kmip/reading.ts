@@ -1,6 +1,7 @@
 // Operations that look: Query, Discover Versions, Locate, Get Attributes, Get Attribute List, Check, and Get, which
 // hands a value out.
-import { type KmipObject, searchedObjects } from '../../core/kmip-objects.ts';
+import { countUse } from '../../core/key-dependents.ts';
+import { type KmipObject, searchedObjects, versionOfObject } from '../../core/kmip-objects.ts';
 import { keyRef } from '../../core/managed-keys.ts';
 import type { Slices } from '../../store/sql.ts';
 import {
@@ -283,6 +284,8 @@ export const get: Operation = {
     const how = specification ? ('wrapped' as const) : ('plaintext' as const);
     work.subject = object.key.name;
     work.ctx.note({ object: keyRef(object.key), transfer: how });
+    // Public keys of pairs made otherwise are looked at, as elsewhere; all else counts, so that no key goes unasked.
+    if (!object.isPublicHalf) countUse(work.ctx, object.key, versionOfObject(work.ctx, object).version, 'export');
     noLongerFresh(work, object);
     return structure(
       tags.responsePayload,

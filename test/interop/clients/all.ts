@@ -7,7 +7,7 @@ import type { Client } from './client.ts';
 import { guideAws } from './guide-aws.ts';
 import { hvac } from './hvac.ts';
 import { ageOfDebian, ageOfGo, borg, hpke, restic } from './keyrings.ts';
-import { libmongocrypt, pykmip } from './kmip.ts';
+import { barbican, krill, libmongocrypt, pykmip } from './kmip.ts';
 import { apiServer, kubernetes } from './kubernetes.ts';
 import { mariadb } from './mariadb.ts';
 import { openbao } from './openbao.ts';
@@ -19,7 +19,9 @@ export const clients: readonly Client[] = [
   openbao,
   hvac,
   pykmip,
+  barbican,
   libmongocrypt,
+  krill,
   sops,
   cosign,
   wrapping,

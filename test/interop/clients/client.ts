@@ -4,7 +4,7 @@ import type { Desk } from '../desk.ts';
 export interface Client {
   /** The name to select it by. */
   readonly name: string;
-  readonly from: 'Debian' | 'Go' | 'Maven' | 'npm' | 'PyPI';
+  readonly from: 'crates.io' | 'Debian' | 'Go' | 'Maven' | 'npm' | 'PyPI';
   /** Runs in scripts/interop alone, though the gate could install it. */
   readonly onlyByHand?: true;
   /** Runs only by name, because it takes too long for every run. */

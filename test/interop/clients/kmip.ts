@@ -1,8 +1,9 @@
-// Clients of KMIP: PyKMIP, which OpenStack is built on, and libmongocrypt, which is in every driver of MongoDB.
+// Clients of KMIP: PyKMIP, OpenStack's Barbican on top of it, libmongocrypt, which is in every driver of MongoDB, and
+// Rust's kmip-protocol.
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Desk } from '../desk.ts';
-import { pythonPrograms } from '../install.ts';
+import { pythonPrograms, rustProgram } from '../install.ts';
 import { type Client, scenario } from './client.ts';
 
 const programs = (name: string): string => fileURLToPath(new URL(`../programs/${name}`, import.meta.url));
@@ -48,9 +49,9 @@ export async function withKmip(desk: Desk, name: string, use: (place: KmipPlace)
 }
 
 /** Runs the program with a client's certificate. */
-async function served(desk: Desk, name: string, python: string, program: string): Promise<void> {
+async function served(desk: Desk, name: string, program: string, ...args: readonly string[]): Promise<void> {
   await withKmip(desk, name, async ({ port, cert, client }) => {
-    await desk.run(python, [program], { env: { CLIENT: await client(), PORT: port, CA: cert } });
+    await desk.run(program, [...args], { env: { CLIENT: await client(), PORT: port, CA: cert } });
   });
 }
 
@@ -70,6 +71,24 @@ export const pykmip: Client = {
   },
 };
 
+export const barbican: Client = {
+  name: 'barbican',
+  from: 'PyPI',
+  // Much is installed beside it.
+  onlyByHand: true,
+  async install() {
+    const python = join(await pythonPrograms('barbican==23.0.0', 'pykmip==0.11.0'), 'python');
+    return {
+      version: '23.0.0',
+      scenarios: [
+        scenario("KMIP: OpenStack's secrets: made, stored, read and deleted by its plugin", (desk) =>
+          served(desk, 'barbican', python, programs('kmip_barbican.py')),
+        ),
+      ],
+    };
+  },
+};
+
 export const libmongocrypt: Client = {
   name: 'libmongocrypt',
   from: 'PyPI',
@@ -80,6 +99,24 @@ export const libmongocrypt: Client = {
       scenarios: [
         scenario("KMIP: data keys of MongoDB's client-side encryption, by a secret and delegated", (desk) =>
           served(desk, 'libmongocrypt', python, programs('kmip_mongo.py')),
+        ),
+      ],
+    };
+  },
+};
+
+export const krill: Client = {
+  name: 'kmip-protocol',
+  from: 'crates.io',
+  // It is compiled with half the crates of serde.
+  onlyByHand: true,
+  async install() {
+    const directory = await rustProgram('rust-kmip');
+    return {
+      version: '0.4.3',
+      scenarios: [
+        scenario("KMIP: an RSA key pair of a signer such as NLnet Labs' Krill, from its making to its end", (desk) =>
+          served(desk, 'kmip-protocol', join(directory, 'kmip-calls')),
         ),
       ],
     };

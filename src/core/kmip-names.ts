@@ -1,0 +1,27 @@
+// By what clients of KMIP know a managed key, for those who manage it, and whose name it keeps while it can be restored.
+import { KmsError } from '../errors.ts';
+import { type KmipType, kmipTypes } from '../model/kmip-types.ts';
+import type { Tables } from '../store/port.ts';
+
+interface KmipFields {
+  readonly type: KmipType;
+  readonly names: string[];
+  readonly owner?: string;
+}
+
+/** Undefined for a key that KMIP does not know by more than its id. */
+export function kmipFieldsOf({ kmipObjects }: Pick<Tables, 'kmipObjects'>, keyId: string): KmipFields | undefined {
+  const object = kmipObjects.byKey(keyId);
+  if (!object) return undefined;
+  const { objectType, owner } = object;
+  // Cast: the column has one of the numbers.
+  const type = kmipTypes[objectType as keyof typeof kmipTypes];
+  return { type, names: kmipObjects.names(keyId), ...(owner !== '' && { owner }) };
+}
+
+/** Throws `conflict` if a client of KMIP gave one of the key's names to another object meanwhile. */
+export function needFreeKmipNames({ kmipObjects }: Pick<Tables, 'kmipObjects'>, id: string): void {
+  const object = kmipObjects.byKey(id);
+  if (!object || !kmipObjects.names(id).some((name) => kmipObjects.isTaken(object, name))) return;
+  throw new KmsError('conflict', 'another object of KMIP has the name of this one: rename that one first');
+}
