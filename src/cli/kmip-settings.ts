@@ -1,5 +1,5 @@
-// The settings of software that speaks KMIP, by product, for one client: `kms kmip client create` writes them beside its
-// certificate, and docs/kmip-settings.md has them for a server and directory of example.
+// The settings of software that speaks KMIP, by product, for one client: `kms kmip client create` writes them beside
+// its certificate, and docs/kmip-settings.md has them for an example.
 
 export interface KmipPlace {
   /** Where the client reaches the KMIP server. */

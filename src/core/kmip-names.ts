@@ -1,4 +1,4 @@
-// By what clients of KMIP know a managed key, for those who manage it, and whose name it keeps while it can be restored.
+// Names by which clients of KMIP know a managed key: told to those who manage it, and needed free when it is restored.
 import { KmsError } from '../errors.ts';
 import { type KmipType, kmipTypes } from '../model/kmip-types.ts';
 import type { Tables } from '../store/port.ts';

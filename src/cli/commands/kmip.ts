@@ -1,8 +1,6 @@
 // Commands for clients of KMIP, which are API keys that a certificate proves.
 import type { Client } from '../../client/client.ts';
-import { pemBlock } from '../../crypto/pem.ts';
-import { toPkcs12 } from '../../crypto/pkcs12.ts';
-import { systemRandom } from '../../crypto/random.ts';
+import { pkcs12File } from '../../client/pkcs12-file.ts';
 import { KmsError, reasonOf } from '../../errors.ts';
 import { type CliOf, given } from '../command.ts';
 import { withClient } from '../connect.ts';
@@ -44,8 +42,8 @@ export async function create(cli: CreateCli): Promise<void> {
     try {
       keyid = (await client.createApiKey(input)).keyid;
       made = await client.addProof({ keyid, kind: 'certificate', issue: true, days: cli.get('--days') ?? usualDays });
-      const password = newPassword();
-      await files.keep(made, pkcs12Of(made, place.name, password), `${password}\n`, clientPage(place));
+      const { bytes, password } = pkcs12File(made, place.name);
+      await files.keep(made, bytes, `${password}\n`, clientPage(place));
     } catch (error) {
       await files.discard();
       if (keyid !== undefined) await takeBack(client, keyid, error);
@@ -62,7 +60,7 @@ export async function create(cli: CreateCli): Promise<void> {
   });
 }
 
-/** Deletes the API key that nobody can prove to be. Throws `refused` if it stays, since somebody must know. */
+/** Deletes the API key, which is of no use without its certificate. Throws `refused`, naming it, if it stays. */
 async function takeBack(client: Client, keyid: string, cause: unknown): Promise<void> {
   try {
     await client.deleteApiKeyById({ keyid });
@@ -85,24 +83,4 @@ async function placeFrom(cli: CreateCli): Promise<Omit<KmipPlace, 'name'>> {
   const [, host, port = usualPort] = /^(\[[0-9a-f:.]+\]|[A-Za-z0-9._-]{1,253})(?::(\d{1,5}))?$/i.exec(address) ?? [];
   if (host !== undefined && Number(port) >= 1 && Number(port) <= 65_535) return { host, port: Number(port) };
   throw cli.wrong('--address: expected HOST or HOST:PORT');
-}
-
-const passwordBytes = 15;
-
-/** Printable letters, so that all software means the same bytes. */
-function newPassword(): string {
-  return Buffer.from(systemRandom(passwordBytes)).toString('hex');
-}
-
-function pkcs12Of({ certificate, privateKey, caCertificate }: Issued, name: string, password: string): Uint8Array {
-  const [leaf, authority] = [certificate, caCertificate].map((pem) => pemBlock(pem ?? '', 'CERTIFICATE'));
-  const key = pemBlock(privateKey ?? '', 'PRIVATE KEY');
-  if (!leaf || !authority || !key) {
-    throw new KmsError('invalid', 'expected a certificate with its key from the appliance, which sent none');
-  }
-  try {
-    return toPkcs12({ certificate: leaf, privateKey: key, authority, name, password }, systemRandom);
-  } finally {
-    key.fill(0);
-  }
 }
