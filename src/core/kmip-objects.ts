@@ -23,7 +23,7 @@ export interface KmipObject {
   readonly state: KeyState;
   readonly isDestroyed: boolean;
   /**
-   * The public half of a pair that was made otherwise. It has no state, names or attributes of its own, and whoever may
+   * The public half of a pair that was made otherwise. It has no state, names or attributes of its own, and all who may
    * look at the managed key may have it. Pairs made over KMIP are two managed keys.
    */
   readonly isPublicHalf: boolean;
