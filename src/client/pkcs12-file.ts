@@ -18,7 +18,10 @@ interface Pkcs12File {
 const passwordBytes = 15;
 
 /** `name` is what software lists the key as. Throws `invalid` unless all three are there. */
-export function pkcs12File({ certificate = '', privateKey = '', caCertificate = '' }: Issued, name: string): Pkcs12File {
+export function pkcs12File(
+  { certificate = '', privateKey = '', caCertificate = '' }: Issued,
+  name: string,
+): Pkcs12File {
   const [leaf, authority] = [certificate, caCertificate].map((pem) => pemBlock(pem, 'CERTIFICATE'));
   const key = pemBlock(privateKey, 'PRIVATE KEY');
   if (!leaf || !authority || !key) {
