@@ -108,6 +108,23 @@ export async function goProgram(command: string, version: string): Promise<strin
   return path;
 }
 
+/** A program of a module of which no versions are listed, so that it is built as a tool of a module made for it. */
+export async function goToolProgram(module: string, command: string, version: string): Promise<string> {
+  const name = command.split('/').at(-1) ?? command;
+  const directory = join(place, 'go', `${name}@${version}`);
+  const path = join(directory, name);
+  await alone(async () => {
+    if (existsSync(path)) return;
+    await whole(directory, async (draft) => {
+      mkdirSync(draft, { recursive: true });
+      await run(go(), ['mod', 'init', 'kms/tool'], draft);
+      await run(go(), ['get', '-tool', `${module}/${command}@${version}`], draft);
+      await run(go(), ['build', '-trimpath', '-buildvcs=false', '-o', name, `${module}/${command}`], draft);
+    });
+  });
+  return path;
+}
+
 /** A program of a module with `replace` directives in its go.mod, built in its unpacked source. */
 export async function goModuleProgram(module: string, version: string, command: string): Promise<string> {
   const name = command.split('/').at(-1) ?? command;

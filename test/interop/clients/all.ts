@@ -11,6 +11,7 @@ import { barbican, krill, libmongocrypt, pykmip } from './kmip.ts';
 import { apiServer, kubernetes } from './kubernetes.ts';
 import { mariadb } from './mariadb.ts';
 import { openbao } from './openbao.ts';
+import { spire } from './spire.ts';
 import { spring } from './spring.ts';
 import { tofu } from './tofu.ts';
 import { cosign, openbaoLibrary, sops, tink, wrapping } from './transit.ts';
@@ -50,4 +51,5 @@ export const clients: readonly Client[] = [
   kroxylicious,
   guideAws,
   apiServer,
+  spire,
 ];

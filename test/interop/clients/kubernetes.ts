@@ -100,8 +100,8 @@ async function relay(to: string) {
   };
 }
 
-/** etcd, and an API server that encrypts with the plugin behind the socket. */
-async function clusterOf(desk: Desk, programs: string, name: string, socket: string) {
+/** etcd, and an API server, which encrypts with the plugin behind the socket if one is given. */
+async function clusterOf(desk: Desk, programs: string, name: string, socket?: string) {
   const file = (text: string): string => desk.path(`${name}-${text}`);
   const [client, peer, port] = [await freePort(), await freePort(), await freePort()];
   const [etcdUrl, peerUrl] = [`http://127.0.0.1:${client}`, `http://127.0.0.1:${peer}`];
@@ -115,7 +115,7 @@ async function clusterOf(desk: Desk, programs: string, name: string, socket: str
   desk.write(`${name}-service.pub`, publicKey.export({ type: 'spki', format: 'pem' }));
   desk.write(`${name}-service.key`, privateKey.export({ type: 'pkcs8', format: 'pem' }));
   desk.write(`${name}-tokens`, 'token,admin,1,system:masters\n');
-  desk.write(`${name}-encryption.yaml`, encryption.replace('unix:///run/kms-kubernetes/kms.sock', socket));
+  if (socket) desk.write(`${name}-encryption.yaml`, encryption.replace('unix:///run/kms-kubernetes/kms.sock', socket));
   const kubectl = async (args: string, stdin = ''): Promise<string> => {
     const at = [`--server=https://127.0.0.1:${port}`, '--insecure-skip-tls-verify', '--token=token'];
     return (await desk.run(`${programs}/kubectl`, [...at, ...args.split(' ')], { stdin })).stdout;
@@ -130,7 +130,7 @@ async function clusterOf(desk: Desk, programs: string, name: string, socket: str
       ...['--authorization-mode=RBAC', `--token-auth-file=${file('tokens')}`],
       // No controller makes service accounts here.
       '--disable-admission-plugins=ServiceAccount',
-      `--encryption-provider-config=${file('encryption.yaml')}`,
+      ...(socket ? [`--encryption-provider-config=${file('encryption.yaml')}`] : []),
     ]);
   let api = startApi();
   const ready = () => api.until('the API server is ready', () => kubectl('get --raw /readyz'));
@@ -173,6 +173,42 @@ async function within(seconds: number, what: string, look: () => Promise<boolean
     await delay(1000);
   }
   throw new Error(`not within ${seconds} s: ${what}`);
+}
+
+/**
+ * Logs in with tokens that the API server issues, as the kubelet asks for them for a pod. The keys are pinned, as the
+ * guide to workloads has it.
+ */
+async function tokensOfAccounts(desk: Desk, programs: string): Promise<void> {
+  const cluster = await clusterOf(desk, programs, 'pods');
+  try {
+    for (const account of ['orders', 'other']) await cluster.kubectl(`create serviceaccount ${account}`);
+    const issued = async (account: string, audience: string): Promise<string> =>
+      desk.write('token', await cluster.kubectl(`create token ${account} --audience=${audience} --duration=10m`));
+    const keys = desk.write('cluster.jwks', await cluster.kubectl('get --raw /openid/v1/jwks'));
+    await desk.kms('key', 'create', 'orders');
+    await desk.kms('account', 'create', 'shop');
+    const made = ['--account', 'shop', '--name', 'pods', '--without-secret', '--flag', 'key.orders.datakey', '--json'];
+    const { keyid } = JSON.parse(await desk.kms('apikey', 'create', ...made));
+    const issuer = ['--issuer', 'https://kubernetes.default.svc', '--audience', 'kms', '--jwks-file', keys];
+    const trust = ['--name', 'pod', '--subject', 'system:serviceaccount:default:orders', ...issuer, '--json'];
+    const { id } = JSON.parse(await desk.kms('apikey', 'proof', 'add', keyid, 'jwt', ...trust));
+    const login = ['apikey', 'login', 'pods', '--server', desk.url, '--token-file'];
+    const session = await desk.run('kms', [...login, await issued('orders', 'kms')]);
+    const env = desk.own(session.stdout.trim());
+    await desk.run('kms', ['key', 'datakey', 'orders'], { env });
+    expect(await desk.kms('activity', 'search', '--keyid', keyid, '--json'), /system:serviceaccount:default:orders/);
+    for (const [account, audience] of [
+      ['other', 'kms'],
+      ['orders', 'vault'],
+    ] as const) {
+      await desk.refused('kms', [...login, await issued(account, audience)]);
+    }
+    await desk.kms('apikey', 'proof', 'disable', keyid, id, '--yes');
+    await desk.refused('kms', ['key', 'datakey', 'orders'], { env });
+  } finally {
+    await cluster.end();
+  }
 }
 
 const keyIdIn = (stored: Buffer): string => /key_[0-9a-z]{26}/.exec(stored.toString('latin1'))?.[0] ?? '';
@@ -276,6 +312,9 @@ export const apiServer: Client = {
             way.close();
           }
         }),
+        scenario('the token of a service account gets a data key, with no secret, until its trust ends', (desk) =>
+          tokensOfAccounts(desk, programs),
+        ),
       ],
     };
   },
