@@ -52,7 +52,7 @@ export type KmipRight =
   | 'delete';
 
 /** The flags for the same with the client's own objects. */
-const ownFlags: Readonly<Record<KmipRight, string>> = {
+export const ownKmipFlags: Readonly<Record<KmipRight, string>> = {
   read: 'kmip.read',
   export: 'kmip.get',
   encrypt: 'kmip.use',
@@ -69,7 +69,7 @@ const ownFlags: Readonly<Record<KmipRight, string>> = {
 };
 
 function may({ caller }: Context, { key, row }: Pick<KmipObject, 'key' | 'row'>, right: KmipRight): boolean {
-  if (row?.owner === caller.id && isAllowed(caller, ownFlags[right], undefined)) return true;
+  if (row?.owner === caller.id && isAllowed(caller, ownKmipFlags[right], undefined)) return true;
   return isAllowed(caller, `key.${right}`, { kind: 'named', name: key.name });
 }
 
@@ -93,7 +93,7 @@ export function findKmipObject(ctx: Context, id: string, right: KmipRight): Kmip
     throw new KmsError('conflict', 'the public half of a pair follows the private key, which is changed instead');
   }
   if (found && may(ctx, found, found.isPublicHalf && right === 'export' ? 'read' : right)) return found;
-  if (found && isVisible(ctx, found)) throw missingFlag(ownFlags[right]);
+  if (found && isVisible(ctx, found)) throw missingFlag(ownKmipFlags[right]);
   throw new KmsError('not-found', 'there is no such object');
 }
 
@@ -303,7 +303,9 @@ export function moveKmipObject(
   move: 'activate' | 'deactivate' | 'compromise',
 ): KmipObject {
   const { tx, world } = ctx;
-  const after = stateAfter(state, move, undefined);
+  // KMIP marks a key as compromised before it is active, too. The moves of managed keys lead there by way of `active`.
+  const from = move === 'compromise' && state === 'pre-active' ? 'active' : state;
+  const after = stateAfter(from, move, undefined);
   if ('problem' in after) throw new KmsError('conflict', after.problem);
   const now = world.now();
   if (move === 'activate') tx.managedKeys.update(key.id, { ...key, activateAt: now, updatedAt: now });

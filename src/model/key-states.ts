@@ -61,12 +61,7 @@ interface StateRow {
 
 const table: Readonly<Record<KeyState, StateRow>> = {
   'pre-active': {
-    moves: {
-      activate: 'active',
-      compromise: 'compromised',
-      'schedule-deletion': 'pending-deletion',
-      destroy: 'destroyed',
-    },
+    moves: { activate: 'active', 'schedule-deletion': 'pending-deletion', destroy: 'destroyed' },
     allows: [],
     words: 'is not active yet',
   },
@@ -137,7 +132,7 @@ const moveProblems: Readonly<Record<KeyMove, string>> = {
   suspend: 'it cannot be suspended: only an active key can',
   resume: 'it cannot be resumed: only a suspended key can',
   deactivate: 'it cannot be deactivated: only an active or suspended key can',
-  compromise: 'it cannot be marked as compromised: it is, or its deletion is scheduled',
+  compromise: 'it cannot be marked as compromised: only an active, suspended or deactivated key can',
   'schedule-deletion': 'its deletion cannot be scheduled',
   restore: 'there is nothing to restore: only a key that is pending deletion can be',
   destroy: 'it cannot be destroyed: schedule its deletion first',

@@ -23,7 +23,6 @@ const arrows: ReadonlySet<string> = new Set([
   'suspended resume active',
   'active deactivate deactivated',
   'suspended deactivate deactivated',
-  'pre-active compromise compromised',
   'active compromise compromised',
   'suspended compromise compromised',
   'deactivated compromise compromised',
