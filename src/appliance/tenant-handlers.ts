@@ -1,4 +1,5 @@
 // The local endpoints of tenants: for the operator only.
+import { accountOf } from '../core/aws-names.ts';
 import type { TenantAnswer } from '../api/local/tenants.ts';
 import type { LocalHandlers } from '../http/appliance-port.ts';
 import { timestamp } from '../model/timestamp.ts';
@@ -47,6 +48,7 @@ function tenantAnswer(record: TenantRecord, baseUrl: string): TenantAnswer {
     name,
     hosts,
     url: addressOf(hosts, baseUrl),
+    awsAccount: accountOf(id),
     limits,
     secondFactorFor,
     custody,

@@ -150,7 +150,7 @@ export class KmsRequests {
       },
     };
     const outcome = await this.#run(asked, { ...call, codec, isDry });
-    if (outcome.status === 200) return { answer };
+    if (outcome.status === 200) return { answer: answer && call.finish ? await call.finish(answer) : answer };
     return { failure: await this.#explained(asked.caller.handle, operation, call, outcome, work) };
   }
 
