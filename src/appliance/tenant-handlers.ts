@@ -1,6 +1,7 @@
 // The local endpoints of tenants: for the operator only.
-import { accountOf } from '../core/aws-names.ts';
+
 import type { TenantAnswer } from '../api/local/tenants.ts';
+import { accountOf } from '../core/aws-names.ts';
 import type { LocalHandlers } from '../http/appliance-port.ts';
 import { timestamp } from '../model/timestamp.ts';
 import { addressOf, limitChanges, newTenantInput, tenantChanges } from '../storage/served-tenants.ts';

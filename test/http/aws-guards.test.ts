@@ -7,8 +7,8 @@ import { resealAccessKeys } from '../../src/core/proofs/access-keys.ts';
 import { hashSecret } from '../../src/crypto/secrets.ts';
 import { tenantKeys } from '../../src/seal/tenant-keys.ts';
 import type { AnyJson } from '../support/appliance.ts';
-import { assume, identityOf, withSession } from '../support/aws-token-service.ts';
 import { accessKey, around, base64, call, done, post, refused, signed } from '../support/aws-client.ts';
+import { assume, identityOf, withSession } from '../support/aws-token-service.ts';
 import { make, ok, refused as refusedNatively } from './managed-key-desk.ts';
 
 const plain = base64('hello');

@@ -379,7 +379,12 @@ test('who may only make keys learns no key by its id, by its UUID or by an alias
   const { name, id } = await make(a, { aliases: ['nick'] });
   const maker = await a.keyWith('key.create');
   for (const ref of [id, awsIdOf({ id, name }), awsIdOf({ id, name }).toUpperCase(), 'nick']) {
-    const { status, body } = await a.call('POST', '/managed-keys', { name: ref, keepExisting: true }, { key: maker.key });
+    const { status, body } = await a.call(
+      'POST',
+      '/managed-keys',
+      { name: ref, keepExisting: true },
+      { key: maker.key },
+    );
     assert.equal(status, 400, ref);
     const told = JSON.stringify(body);
     assert.ok(!told.includes(`"${name}"`) && !told.includes(`"${id}"`) && !told.includes('"type"'), told);
