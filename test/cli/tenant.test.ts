@@ -106,7 +106,7 @@ test('tenants: create, list, show, update, limits, delete, restore', async () =>
 test('a tenant that is used by default, for this data directory and where none is named', async () => {
   await using d = await desk();
   await d.json('init --json');
-  assert.match((await d.kms('tenant show')).stdout, /^name +default$[^]*^AWS account +\d{12}$/m);
+  assert.match((await d.kms('tenant show')).stdout, /^name +default$[\s\S]*^AWS account +\d{12}$/m);
   await d.json('tenant create blue --host blue.example --json');
   assert.equal((await d.kms('tenant show')).stderr, 'kms: name a tenant, one of: default, blue\n');
   assert.match((await d.kms('tenant show --tenant blue')).stdout, /^name +blue$/m);

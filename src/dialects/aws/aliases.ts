@@ -32,11 +32,17 @@ function setAlias(isNew: boolean): AwsOperation {
       const alias = aliasOf(given);
       const arn = aliasArn(work.place, alias);
       const owner = (await work.findNamed(alias))?.known;
-      if (isNew && owner && !isFreed(owner, alias)) throw failure('AlreadyExistsException', `An alias with the name ${arn} already exists`);
+      if (isNew && owner && !isFreed(owner, alias))
+        throw failure('AlreadyExistsException', `An alias with the name ${arn} already exists`);
       if (!isNew && !owner) throw failure('NotFoundException', `Alias ${arn} is not found.`);
       const target = keyOf(work);
       const { known } = target;
-      if (owner && known && !isFreed(owner, alias) && (owner.type !== known.type || owner.uses.join() !== known.uses.join())) {
+      if (
+        owner &&
+        known &&
+        !isFreed(owner, alias) &&
+        (owner.type !== known.type || owner.uses.join() !== known.uses.join())
+      ) {
         throw failure('ValidationException', 'An alias moves between keys of one spec and usage.');
       }
       if (owner?.name === alias.toLowerCase() && !isFreed(owner, alias)) {
@@ -83,7 +89,9 @@ async function leading<E extends Entry>(entries: readonly E[], deleted: Readonly
   const kept: E[] = [];
   for (const entry of entries) {
     const { AliasName, TargetKeyId } = entry;
-    const found = deleted.has(TargetKeyId) ? (await work.findNamed(AliasName.slice('alias/'.length)))?.known : undefined;
+    const found = deleted.has(TargetKeyId)
+      ? (await work.findNamed(AliasName.slice('alias/'.length)))?.known
+      : undefined;
     if (!deleted.has(TargetKeyId) || (found && awsIdOf(found) === TargetKeyId)) kept.push(entry);
   }
   return kept;

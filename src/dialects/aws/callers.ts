@@ -230,7 +230,8 @@ export class AwsCallers {
   ): Promise<Found | undefined> {
     const { store, tenant } = handle;
     return lookAt(store, ({ proofs, workloadSessions }) => {
-      if (token === undefined) return accessKeyOf(handle, proofs.bySubject('aws', read.accessKeyId), isToSign ? read : undefined);
+      if (token === undefined)
+        return accessKeyOf(handle, proofs.bySubject('aws', read.accessKeyId), isToSign ? read : undefined);
       const tokenHash = hashSecret(token);
       const session = workloadSessions.byTokenHash(tokenHash);
       if (!session) return undefined;
