@@ -15,7 +15,7 @@ interface NamedKey {
   readonly name: string;
 }
 
-/** The id of a managed key there. A name that could be another key's id is none, whoever gave it. */
+/** The id of a managed key there. Not a name that could be the id of another key. */
 export function awsIdOf({ id, name }: NamedKey): string {
   return isUuid(name) && idsOfUuid(name).length === 0 ? name : uuidFrom(keyIdBytes(id) ?? new Uint8Array(16));
 }

@@ -111,8 +111,8 @@ function checkedProof(
 }
 
 /**
- * The token of a session of AWS's clients is in the clear in each of their requests, which its secret signs: without a
- * signature it lets nobody in.
+ * Clients of AWS send the token of their session in the clear with each request, and sign with its secret. The token
+ * without a signature is refused.
  */
 function workloadCredential(
   { session, key, isGood }: KnownWorkload,

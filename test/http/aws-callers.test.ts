@@ -1,4 +1,4 @@
-// Who calls AWS KMS: temporary credentials apart from their signature, rubbish beside good tokens, and the traces that
+// Callers of AWS KMS: temporary credentials apart from their signature, rubbish beside good tokens, and the traces that
 // refused and malformed requests leave.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';

@@ -64,7 +64,7 @@ export class WorkloadBrake {
 
   /**
    * Whether a refusal was recorded within the last minute, after which it counts as recorded: by API key and check, not
-   * by what was sent, so that nobody fills the records of a key whose name they know.
+   * by the content, so that strangers who know the name of a key cannot fill its records.
    */
   isRecorded({ tenant, address }: LoginOrigin, what: readonly (string | undefined)[]): boolean {
     const hashed = hashSecret(JSON.stringify(what));

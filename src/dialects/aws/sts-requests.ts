@@ -43,7 +43,7 @@ export class StsRequests {
     const action = form.get('Action');
     if (action === 'AssumeRoleWithWebIdentity') return this.#assumeRole(open, request, form, id);
     const isKnown = action === 'GetCallerIdentity';
-    // Who signs no request is told of the action, not of the signature.
+    // Without a signature, the refusal is about the action.
     if (!isKnown && headerOf(request, 'authorization') === undefined) return refusedForm(unknownAction);
     const caller = await this.#callers.callerOf(open, request, body, { region, service: 'sts' }, id);
     if ('check' in caller) return caller;
