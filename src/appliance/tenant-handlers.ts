@@ -1,5 +1,7 @@
 // The local endpoints of tenants: for the operator only.
+
 import type { TenantAnswer } from '../api/local/tenants.ts';
+import { accountOf } from '../core/aws-names.ts';
 import type { LocalHandlers } from '../http/appliance-port.ts';
 import { timestamp } from '../model/timestamp.ts';
 import { addressOf, limitChanges, newTenantInput, tenantChanges } from '../storage/served-tenants.ts';
@@ -47,6 +49,7 @@ function tenantAnswer(record: TenantRecord, baseUrl: string): TenantAnswer {
     name,
     hosts,
     url: addressOf(hosts, baseUrl),
+    awsAccount: accountOf(id),
     limits,
     secondFactorFor,
     custody,

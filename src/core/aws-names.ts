@@ -15,9 +15,9 @@ interface NamedKey {
   readonly name: string;
 }
 
-/** The id of a managed key there. */
+/** The id of a managed key there. Not a name that could be the id of another key. */
 export function awsIdOf({ id, name }: NamedKey): string {
-  return isUuid(name) ? name : uuidFrom(keyIdBytes(id) ?? new Uint8Array(16));
+  return isUuid(name) && idsOfUuid(name).length === 0 ? name : uuidFrom(keyIdBytes(id) ?? new Uint8Array(16));
 }
 
 /** 16 bytes as a UUID. */

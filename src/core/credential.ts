@@ -8,6 +8,7 @@ import type { Tables } from '../store/port.ts';
 import type { CredentialRow } from '../store/tables/api-keys.ts';
 import { letsIn } from './accounts.ts';
 import type { Caller } from './context.ts';
+import { awsSessionOf } from './proofs/aws-sessions.ts';
 import { holdsNow, type PresentedCertificate, provenBy } from './proofs/client-certificates.ts';
 import { type KnownWorkload, workloadOf } from './proofs/workload-sessions.ts';
 import { authenticateToken, type TokenVerdict } from './sessions.ts';
@@ -15,10 +16,13 @@ import { authenticateToken, type TokenVerdict } from './sessions.ts';
 /** A bearer credential as received. It is hashed once, however often it is looked up. */
 export class Bearer {
   readonly token: string;
+  /** Whether the request is signed with the secret that goes with the token, as those of clients of AWS are. */
+  readonly isSigned: boolean;
   #apiKeyHash: string | undefined | null = null;
 
-  constructor(token: string) {
+  constructor(token: string, isSigned = false) {
     this.token = token;
+    this.isSigned = isSigned;
   }
 
   /** Hash under which a token of this text is stored. */
@@ -69,10 +73,10 @@ export function authenticate(
   now: number,
 ): Credential | undefined {
   if ('proof' in credential) return checkedProof(tables, credential, from, now);
-  const { token, apiKeyHash } = credential;
+  const { token, apiKeyHash, isSigned } = credential;
   if (apiKeyHash === undefined) {
     const workload = workloadOf(tables, token, now, from.certificate);
-    return workload ? workloadCredential(workload, from, now) : userOf(authenticateToken(tables, token, now));
+    return workload ? workloadCredential(workload, isSigned, from, now) : userOf(authenticateToken(tables, token, now));
   }
   const key = tables.apiKeys.credential(apiKeyHash);
   return key && holderOf(key, from, now);
@@ -106,10 +110,20 @@ function checkedProof(
   return { caller: { ...caller, proof: { id, subject } }, usable: usable && proof.active };
 }
 
-function workloadCredential({ session, key, isGood }: KnownWorkload, from: Origin, now: number): Credential {
+/**
+ * Clients of AWS send the token of their session in the clear with each request, and sign with its secret. The token
+ * without a signature is refused.
+ */
+function workloadCredential(
+  { session, key, isGood }: KnownWorkload,
+  isSigned: boolean,
+  from: Origin,
+  now: number,
+): Credential {
   const { caller, usable } = holderOf(key, from, now);
   const { proofId: id, subject, tokenHash } = session;
-  return { caller: { ...caller, proof: { id, subject, session: tokenHash } }, usable: usable && isGood };
+  const isProven = isSigned || awsSessionOf(session) === undefined;
+  return { caller: { ...caller, proof: { id, subject, session: tokenHash } }, usable: usable && isGood && isProven };
 }
 
 function holderOf(key: CredentialRow, from: Origin, now: number): Credential {

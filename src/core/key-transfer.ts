@@ -49,7 +49,9 @@ export function getWrappingKey(
   const { tx, world, caller } = ctx;
   if (wanted !== undefined) {
     const asked = wanted.toLowerCase();
-    authorize(caller, 'key.import', { kind: 'named', name: lookUpManagedKey(tx, wanted)?.name ?? asked, asked });
+    const found = lookUpManagedKey(tx, wanted);
+    if (found) ctx.note({ object: keyRef(found) });
+    authorize(caller, 'key.import', { kind: 'named', name: found?.name ?? asked, asked });
     livingKey(ctx, wanted);
   }
   const now = world.now();

@@ -61,10 +61,13 @@ export function createManagedKey(
   const { type = 'aes256-gcm', derived = false } = input;
   const there = lookUpManagedKey(ctx.tx, checkRingName(input.name));
   const isThere = there !== undefined && there.deletedAt === undefined;
-  if (isThere && input.keepExisting && there.type === type && there.derived === derived) {
+  // An id or an alias leads to a key whose name the caller need not know.
+  const isReadable = isThere && isAllowed(ctx.caller, 'key.read', { kind: 'named', name: there.name });
+  const isMeant = isReadable || there?.name === input.name.toLowerCase();
+  if (isThere && isMeant && input.keepExisting && there.type === type && there.derived === derived) {
     needSameUses(there, input.uses);
     // Tags, properties and public keys are told to those who may read the key.
-    if (isAllowed(ctx.caller, 'key.read', { kind: 'named', name: there.name })) return { key: shown(ctx, there) };
+    if (isReadable) return { key: shown(ctx, there) };
     return { key: { ...keyAnswer(ctx.tx, there, ctx.world.now()), aliases: [], tags: {}, props: {} } };
   }
   const made = insertKey(ctx, input);
@@ -358,8 +361,8 @@ export function giveAlias(ctx: Context, key: ManagedKey, given: string): string 
   if (holder !== undefined && holder !== key.id) {
     throw fieldsError('conflict', [{ field: 'alias', message: 'another managed key has this alias' }]);
   }
-  if (holder === key.id) return alias;
-  if (tx.managedKeys.aliases(key.id).length >= mostAliases) {
+  if (holder === key.id) tx.managedKeys.removeAlias(alias);
+  else if (tx.managedKeys.aliases(key.id).length >= mostAliases) {
     throw invalidField('alias', `expected at most ${mostAliases} aliases of one key`);
   }
   tx.managedKeys.addAlias(alias, key.id, world.now(), given);

@@ -40,12 +40,13 @@ test('a new tenant answers at its hosts at once, with its own root key, and afte
   }
   const shown = (await p.local('GET', '/local/tenants/BLUE')).body;
   assert.deepEqual(
-    { ...shown, id: '', createdAt: '', updatedAt: '' },
+    { ...shown, id: '', awsAccount: '', createdAt: '', updatedAt: '' },
     {
       id: '',
       name: 'blue',
       hosts: ['blue.example', 'b2.example'],
       url: 'https://blue.example:8443',
+      awsAccount: '',
       limits: {},
       secondFactorFor: [],
       custody: 'any',

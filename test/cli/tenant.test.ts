@@ -106,12 +106,16 @@ test('tenants: create, list, show, update, limits, delete, restore', async () =>
 test('a tenant that is used by default, for this data directory and where none is named', async () => {
   await using d = await desk();
   await d.json('init --json');
+  assert.match((await d.kms('tenant show')).stdout, /^name +default$[\s\S]*^AWS account +\d{12}$/m);
   await d.json('tenant create blue --host blue.example --json');
+  assert.equal((await d.kms('tenant show')).stderr, 'kms: name a tenant, one of: default, blue\n');
+  assert.match((await d.kms('tenant show --tenant blue')).stdout, /^name +blue$/m);
   const several = await d.kms('keyring list');
   assert.equal(several.code, 2, several.stderr);
   assert.match(several.stderr, /name a tenant with --tenant/);
   const used = await d.kms('tenant use BLUE');
   assert.match(used.stdout, /^blue is used when no tenant is named, for .*\n$/, used.stderr);
+  assert.match((await d.kms('tenant show')).stdout, /^name +blue$/m);
   assert.equal((await d.kms('keyring create r')).code, 0);
   assert.equal((await d.kms('keyring show r --tenant blue')).code, 0);
   assert.equal((await d.kms('keyring show r --tenant default')).code, 1, 'the typed one comes first');

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { awsIdOf } from '../../src/core/aws-names.ts';
+import type { AnyJson } from '../support/appliance.ts';
 import { around, base64, done, json, refused, signed } from '../support/aws-client.ts';
 import { deskOf, wrapped } from './aws-samples.ts';
 import { make, ok } from './managed-key-desk.ts';
@@ -41,6 +42,40 @@ test('an alias moves away from a key that is pending deletion, and is listed unt
   assert.deepEqual((await done(a, key, 'ListAliases', { KeyId: old.KeyId })).Aliases, []);
 });
 
+test('the name of a deleted key is listed while it leads there, and is free for another', async () => {
+  const { a, key } = await around();
+  const deleted = async (name: string) => {
+    const made = await make(a, { name, deletionAllowed: true });
+    await ok(a.call('DELETE', `/managed-keys/${name}`));
+    return awsIdOf(made);
+  };
+  const entriesOf = async (name: string, input = {}): Promise<string[]> => {
+    const { Aliases } = await done(a, key, 'ListAliases', input);
+    return (Aliases as AnyJson[]).filter((each) => each.AliasName === `alias/${name}`).map((each) => each.TargetKeyId);
+  };
+  const old = await deleted('dup');
+  assert.deepEqual(await entriesOf('dup'), [old]);
+  assert.deepEqual(await entriesOf('dup', { KeyId: old }), [old]);
+  const again = awsIdOf(await make(a, { name: 'dup' }));
+  const { KeyId: next } = (await done(a, key, 'CreateKey')).KeyMetadata;
+  assert.deepEqual(await entriesOf('dup'), [again]);
+  assert.deepEqual(await entriesOf('dup', { KeyId: old }), []);
+  for (const [name, operation] of [
+    ['gone', 'CreateAlias'],
+    ['away', 'UpdateAlias'],
+  ] as const) {
+    const KeyId = await deleted(name);
+    assert.equal((await done(a, key, 'DescribeKey', { KeyId: `alias/${name}` })).KeyMetadata.KeyId, KeyId);
+    await refused(a, key, 'UnsupportedOperationException', 'DeleteAlias', { AliasName: `alias/${name}` });
+    await done(a, key, operation, { AliasName: `alias/${name}`, TargetKeyId: next });
+    assert.deepEqual(await entriesOf(name), [next]);
+    assert.deepEqual(await entriesOf(name, { KeyId }), []);
+    assert.equal((await done(a, key, 'DescribeKey', { KeyId: `alias/${name}` })).KeyMetadata.KeyId, next);
+    await done(a, key, 'DeleteAlias', { AliasName: `alias/${name}` });
+    assert.deepEqual(await entriesOf(name), [KeyId]);
+  }
+});
+
 test('an alias is listed as it was given, and found in any case', async () => {
   const { a, key } = await around();
   const { KeyId } = (await done(a, key, 'CreateKey')).KeyMetadata;
@@ -53,6 +88,18 @@ test('an alias is listed as it was given, and found in any case', async () => {
   assert.equal((await done(a, key, 'DescribeKey', { KeyId: 'alias/myapp/DB' })).KeyMetadata.KeyId, KeyId);
   const same = { AliasName: 'alias/myapp/db', TargetKeyId: KeyId };
   await refused(a, key, 'AlreadyExistsException', 'CreateAlias', same);
+  const { KeyId: other } = (await done(a, key, 'CreateKey')).KeyMetadata;
+  for (const [AliasName, TargetKeyId] of [
+    ['alias/MYAPP/DB', KeyId],
+    ['alias/myApp/dB', other],
+    ['alias/MyApp/DB', other],
+  ]) {
+    await done(a, key, 'UpdateAlias', { AliasName, TargetKeyId });
+    assert.deepEqual(
+      (await done(a, key, 'ListAliases')).Aliases.map((each: AnyJson) => [each.AliasName, each.TargetKeyId]),
+      [[AliasName, TargetKeyId]],
+    );
+  }
   await done(a, key, 'DeleteAlias', { AliasName: 'alias/MYAPP/db' });
   assert.deepEqual((await done(a, key, 'ListAliases')).Aliases, []);
 });

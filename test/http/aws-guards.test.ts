@@ -6,56 +6,12 @@ import { awsIdOf, newUuidName } from '../../src/core/aws-names.ts';
 import { resealAccessKeys } from '../../src/core/proofs/access-keys.ts';
 import { hashSecret } from '../../src/crypto/secrets.ts';
 import { tenantKeys } from '../../src/seal/tenant-keys.ts';
-import type { AnyJson, Appliance } from '../support/appliance.ts';
-import {
-  type AccessKey,
-  accessKey,
-  around,
-  base64,
-  call,
-  done,
-  formType,
-  post,
-  refused,
-  signed,
-} from '../support/aws-client.ts';
-import { TokenIssuer, trustIssuer } from '../support/token-issuer.ts';
+import type { AnyJson } from '../support/appliance.ts';
+import { accessKey, around, base64, call, done, post, refused, signed } from '../support/aws-client.ts';
+import { assume, identityOf, withSession } from '../support/aws-token-service.ts';
 import { make, ok, refused as refusedNatively } from './managed-key-desk.ts';
 
 const plain = base64('hello');
-
-/** Logs in with a signed token, as a pod does. */
-async function assume(a: Appliance, issuer: TokenIssuer, account: string, role: string, more: AnyJson = {}) {
-  const form = new URLSearchParams({
-    Action: 'AssumeRoleWithWebIdentity',
-    Version: '2011-06-15',
-    RoleArn: `arn:aws:iam::${account}:role/${role}`,
-    RoleSessionName: 'pod-7',
-    WebIdentityToken: await issuer.token(),
-    ...more,
-  });
-  const { status, text } = await post(a, {
-    headers: { host: 'kms.test', 'content-type': formType },
-    body: form.toString(),
-  });
-  const of = (name: string): string => new RegExp(`<${name}>([^<]+)</${name}>`).exec(text)?.[1] ?? '';
-  const key = { id: of('AccessKeyId'), secret: of('SecretAccessKey'), token: of('SessionToken') };
-  return { status, text, key, code: of('Code') };
-}
-
-async function identityOf(a: Appliance, key: AccessKey) {
-  const body = 'Action=GetCallerIdentity&Version=2011-06-15';
-  return post(a, signed(a, key, { 'content-type': formType }, body, { service: 'sts' }));
-}
-
-async function withSession(...flags: string[]) {
-  const { a, key, apiKey } = await around(...flags);
-  const issuer = await TokenIssuer.make(() => a.world.now());
-  await trustIssuer(a, apiKey.keyid, issuer);
-  const { text } = await identityOf(a, key);
-  const account = /<Account>(\d+)</.exec(text)?.[1] ?? '';
-  return { a, key, apiKey, issuer, account };
-}
 
 test('no name or alias has the form of an id, wherever names are made', async () => {
   const { a, key } = await around();
@@ -212,6 +168,70 @@ test('who may not read learns neither that a key is there nor that it is not', a
   assert.equal(moves.size, 1, [...moves].join('\n'));
   const { message } = await refused(a, some.key, 'AccessDeniedException', 'Decrypt', { CiphertextBlob });
   assert.match(message, /key\.NAME\.decrypt/);
+});
+
+test('ReEncrypt has the same words for every key, whichever of its keys the caller may use', async () => {
+  const { a, key } = await around();
+  await make(a, { name: 'mine' });
+  await make(a, { name: 'victim', aliases: ['nick'] });
+  await make(a, { name: 'signer', type: 'ed25519' });
+  await make(a, { name: 'rsa', type: 'rsa-2048', uses: ['encrypt', 'decrypt'] });
+  for (const [name, state] of [
+    ['off', 'suspended'],
+    ['leaked', 'compromised'],
+  ]) {
+    await make(a, { name });
+    await ok(a.call('POST', `/managed-keys/${name}/state`, { state }));
+  }
+  const names = ['victim', 'nick', 'signer', 'rsa', 'off', 'leaked', 'nokey', 'nokey/2'].map((each) => `alias/${each}`);
+  const [none, some] = [
+    await accessKey(a, 'key.none.read'),
+    await accessKey(a, 'key.mine.encrypt', 'key.mine.decrypt', 'key.none.read'),
+  ];
+  const blobOf = async (KeyId: string) => (await done(a, key, 'Encrypt', { KeyId, Plaintext: plain })).CiphertextBlob;
+  const blobs = [await blobOf('alias/mine'), await blobOf('alias/victim'), base64('no ciphertext')];
+  const inputs: ((KeyId: string) => AnyJson)[] = blobs.flatMap((CiphertextBlob) => [
+    (KeyId) => ({ CiphertextBlob, DestinationKeyId: KeyId }),
+    (KeyId) => ({ CiphertextBlob, DestinationKeyId: KeyId, DestinationEncryptionAlgorithm: 'RSAES_OAEP_SHA_256' }),
+    (KeyId) => ({ CiphertextBlob, DestinationKeyId: KeyId, SourceKeyId: KeyId }),
+    (KeyId) => ({ CiphertextBlob, DestinationKeyId: KeyId, GrantTokens: ['a'] }),
+    (KeyId) => ({ CiphertextBlob, DestinationKeyId: 'alias/mine', SourceKeyId: KeyId }),
+    (KeyId) => ({ CiphertextBlob, DestinationKeyId: 'alias/mine', SourceKeyId: KeyId, DryRun: true }),
+    (KeyId) => ({ CiphertextBlob, DestinationKeyId: KeyId, SourceKeyId: 'alias/mine' }),
+  ]);
+  for (const caller of [none, some]) {
+    for (const input of inputs) {
+      const told = new Set<string>();
+      for (const name of names) {
+        const { message } = await refused(a, caller.key, 'AccessDeniedException', 'ReEncrypt', input(name));
+        told.add(message);
+        const [record] = await a.activity();
+        assert.deepEqual([record?.validAction, record?.status], [false, 403]);
+      }
+      assert.equal(told.size, 1, `${JSON.stringify(input('X'))}: ${[...told].join('; ')}`);
+    }
+  }
+});
+
+test('what cannot be the name of a key here is recorded as not found, of no key', async () => {
+  const { a } = await around();
+  const victim = await make(a, { name: 'victim' });
+  const some = await accessKey(a, 'key.mine.encrypt', 'key.mine.import', 'key.mine.read');
+  const imported = await make(a, { name: 'mine', origin: 'imported' });
+  const elsewhere = 'arn:aws:kms:eu-west-1:111122223333:key/01a22862-4699-4ab4-94ba-f01cd221e76c';
+  for (const KeyId of [victim.id, elsewhere, 'arn:aws:s3:::x', 'victim']) {
+    const { status } = await call(a, some.key, 'Encrypt', { KeyId, Plaintext: plain });
+    const [record] = await a.activity();
+    const told = [status, record?.action, record?.status, record?.ringname];
+    assert.deepEqual(told, [400, 'key.encrypt', 400, ''], KeyId);
+    assert.doesNotMatch(JSON.stringify(record), /mkey_|"victim"/);
+  }
+  await done(a, some.key, 'GetParametersForImport', {
+    KeyId: awsIdOf(imported),
+    WrappingAlgorithm: 'RSAES_OAEP_SHA_256',
+    WrappingKeySpec: 'RSA_2048',
+  });
+  assert.ok(JSON.stringify((await a.activity())[0]).includes('"mine"'));
 });
 
 test('ReEncrypt and UpdateAlias tell nothing of a second key without its flag, and record that as denied', async () => {

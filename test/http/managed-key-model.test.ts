@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { constants, createPublicKey, generateKeyPairSync, privateDecrypt, publicEncrypt, verify } from 'node:crypto';
 import { test } from 'node:test';
+import { awsIdOf } from '../../src/core/aws-names.ts';
 import { purgeExpired } from '../../src/core/keyrings.ts';
 import { keyTypeFacts, keyTypes } from '../../src/model/key-types.ts';
 import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
@@ -371,6 +372,23 @@ test('who may only make keys is told no more of one that is there than that it i
   assert.deepEqual([key.name, key.tags, key.props, key.versions], [name, {}, {}, undefined]);
   const reader = await a.keyWith('key.create', `key.${name}.read`);
   assert.deepEqual((await ok(a.call('POST', '/managed-keys', ask, { key: reader.key }))).key.tags, { team: 'a' });
+});
+
+test('who may only make keys learns no key by its id, by its UUID or by an alias', async () => {
+  const a = await testAppliance();
+  const { name, id } = await make(a, { aliases: ['nick'] });
+  const maker = await a.keyWith('key.create');
+  for (const ref of [id, awsIdOf({ id, name }), awsIdOf({ id, name }).toUpperCase(), 'nick']) {
+    const { status, body } = await a.call(
+      'POST',
+      '/managed-keys',
+      { name: ref, keepExisting: true },
+      { key: maker.key },
+    );
+    assert.equal(status, 400, ref);
+    const told = JSON.stringify(body);
+    assert.ok(!told.includes(`"${name}"`) && !told.includes(`"${id}"`) && !told.includes('"type"'), told);
+  }
 });
 
 test('rewrapping takes its own flag, or those for both halves', async () => {

@@ -105,6 +105,7 @@ test('local endpoints are unknown to everybody else', async () => {
           name: 'x',
           hosts: [],
           url: '',
+          awsAccount: '',
           limits: {},
           secondFactorFor: [],
           custody: 'any',

@@ -19,6 +19,7 @@ const tenant = z.object({
   name: z.string(),
   hosts: z.array(z.string()),
   url: z.string().meta({ description: 'where it is reached' }),
+  awsAccount: z.string().meta({ description: 'the account that it is for clients of AWS, 12 digits' }),
   limits: z.partialRecord(z.enum(limitNames), z.int()).meta({ description: 'by kind; what is not there is unlimited' }),
   secondFactorFor: z.array(z.string()).meta({ description: 'flags: users who have one need a second factor' }),
   custody: custodyPolicy,

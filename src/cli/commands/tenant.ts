@@ -7,7 +7,7 @@ import { operatorTenant, operatorTenantStays } from '../../model/flags.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { confirm, localDetails } from '../confirm.ts';
 import { type Local, withLocal } from '../connect.ts';
-import { chooseTenant } from '../default-tenants.ts';
+import { chooseTenant, localTenant } from '../default-tenants.ts';
 import { deletedIdOf } from '../deleted-things.ts';
 import { enumeration } from '../grammar/declaration.ts';
 import type { tenant } from '../grammar/tenant.ts';
@@ -58,9 +58,18 @@ export async function list(cli: CliOf<typeof tenant.list>): Promise<void> {
 
 export async function show(cli: CliOf<typeof tenant.show>): Promise<void> {
   await withLocal(cli, async ({ ask }) => {
-    const tenant = await ask('getTenant', { params: { name: cli.get('<NAME>') } });
+    const name = cli.get('[NAME]') ?? (await localTenant(cli)) ?? (await onlyTenant(ask));
+    const tenant = await ask('getTenant', { params: { name } });
     await printThing(cli, tenant, tenantPairs(tenant));
   });
+}
+
+/** The name of the only tenant. Throws `usage` if there are several. */
+async function onlyTenant(ask: Local['ask']): Promise<string> {
+  const { data } = await ask('listTenants', {});
+  const [first, ...others] = data.map(({ name }) => name);
+  if (first !== undefined && others.length === 0) return first;
+  throw new KmsError('usage', `name a tenant, one of: ${data.map(({ name }) => name).join(', ')}`);
 }
 
 export async function use(cli: CliOf<typeof tenant.use>): Promise<void> {
@@ -238,6 +247,7 @@ function tenantPairs(tenant: TenantAnswer): readonly Pair[] {
     ['id', tenant.id],
     ['hosts', tenant.hosts.join(' ')],
     ['address', tenant.url],
+    ['AWS account', tenant.awsAccount],
     ['limits', limitsOf(tenant) || 'none'],
     ['second factor', tenant.secondFactorFor.length > 0 ? `for ${tenant.secondFactorFor.join(' ')}` : undefined],
     ['custody', tenant.custody === 'client' ? 'client: no managed keys, no Tang pairs' : undefined],

@@ -17,8 +17,8 @@ export const tenant = {
   list: command('list', 'list tenants, newest first', ['kms tenant list'], {
     '--deleted': toggle('list the living ones, then the deleted ones that can still be restored'),
   }),
-  show: command('show', 'show a tenant', ['kms tenant show blue'], {
-    '<NAME>': argument('tenant'),
+  show: command('show', 'show a tenant: the one in use, unless another is named', ['kms tenant show blue'], {
+    '[NAME]': optionalArgument('tenant'),
   }),
   use: command(
     'use',

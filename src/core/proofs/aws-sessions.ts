@@ -1,7 +1,7 @@
 // Temporary credentials of clients of AWS: a workload session's token, an access key id made from it, and a secret that
 // is made from the token and from a salt that the session's row alone holds. No key of the tenant has a part in it, so
 // that the credentials survive `kms tenant rekey` as the token does; and who reads the token on its way, or the row at
-// rest, cannot sign.
+// rest, cannot sign. The token alone is no credential.
 import { toPlainBase32 } from '../../crypto/base32.ts';
 import { fromBase64, toBase64, utf8 } from '../../crypto/bytes.ts';
 import { hmacSha256, sha256 } from '../../crypto/fast-hash.ts';

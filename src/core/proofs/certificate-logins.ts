@@ -118,20 +118,20 @@ function rankOf(outcome: CertificateOutcome): number {
 interface CertificateLogin extends ComparedLogin {
   /** The lease that is wanted; undefined = as long as may be. */
   readonly seconds: number | undefined;
-  /** It was refused just before, and needs no record again. */
-  readonly isRepeated: boolean;
+  /** The same was recorded just before, and needs no record again. */
+  readonly isRecorded: boolean;
 }
 
 /** Opens a session that is bound to the key of the certificate. Throws `invalid` if it does not fit. */
 export function loginByCertificate(
   ctx: PublicContext,
-  { presented, role, seconds, isRepeated }: CertificateLogin,
+  { presented, role, seconds, isRecorded }: CertificateLogin,
   lifetimes: WorkloadLifetimes,
   isUsable: (key: CredentialRow) => boolean,
 ): OpenedSession {
   const { tx, world } = ctx;
   const outcome = compareCertificate(tx, { presented, role }, isUsable, world.now());
-  if (!outcome.proven || !presented) throw refusal(ctx, outcome, isRepeated);
+  if (!outcome.proven || !presented) throw refusal(ctx, outcome, isRecorded);
   const { proof, subject } = outcome.proven;
   ctx.identify?.(proof.apikeyId, { proof: proof.id, subject });
   const boundTo = presentedKey(presented) ?? '';
@@ -141,11 +141,11 @@ export function loginByCertificate(
 }
 
 /** Recorded under the API key that was meant; one that was refused just before is counted alone. */
-function refusal(ctx: Pick<PublicContext, 'identify'>, outcome: CertificateOutcome, isRepeated: boolean): KmsError {
+function refusal(ctx: Pick<PublicContext, 'identify'>, outcome: CertificateOutcome, isRecorded: boolean): KmsError {
   if (outcome.proven) throw new KmsError('internal', 'a certificate that fits is not refused');
   const { misfit, proof, keyid = proof?.apikeyId, older } = outcome;
   const { check, reason } = misfit;
-  ctx.identify?.(isRepeated ? undefined : keyid, {
+  ctx.identify?.(isRecorded ? undefined : keyid, {
     refusedBy: check,
     ...(proof && { proof: proof.id }),
     ...(older && { olderProof: older.id, olderProofOf: older.apikeyId }),

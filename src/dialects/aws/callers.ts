@@ -17,8 +17,11 @@ import { keyedHmac, type Mac } from '../../crypto/fast-hash.ts';
 import { hashSecret } from '../../crypto/secrets.ts';
 import { KmsError } from '../../errors.ts';
 import { identify } from '../../http/admission.ts';
-import type { OpenState } from '../../http/appliance-port.ts';
+import type { OpenState, State } from '../../http/appliance-port.ts';
 import { type ApiRequest, headerOf } from '../../http/request.ts';
+import type { Handler } from '../../http/request-log.ts';
+import type { RequestResult } from '../../http/respond.ts';
+import type { Ways } from '../../http/surface.ts';
 import type { TenantHandle } from '../../http/tenant-directory.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { KnownProof } from '../../store/tables/proofs.ts';
@@ -48,6 +51,7 @@ export interface RefusedCaller {
   readonly failure: Failure;
   /** The check that refused it, for the log and the metrics. */
   readonly check:
+    | 'form'
     | 'missing'
     | 'incomplete'
     | Unsigned['check']
@@ -56,6 +60,8 @@ export interface RefusedCaller {
     | 'signature'
     | 'expired'
     | 'throttled';
+  /** Why, for the log alone. */
+  readonly reason?: string | undefined;
   /** The tenant and the API key that it names, rightly or not. */
   readonly tenant?: string | undefined;
   readonly keyid?: string | undefined;
@@ -93,11 +99,15 @@ interface Found {
 
 export class AwsCallers {
   readonly #world: World;
+  readonly #ways: Ways;
+  /** Ways of answers for which no endpoint is needed, by their name in the metrics. */
+  readonly #answers = new Map<string, Handler<RequestResult>>();
   /** Names of tenants by access key id, least recently used first. */
   readonly #tenants = new Map<string, string>();
 
-  constructor(world: World) {
+  constructor(world: World, ways: Ways) {
     this.#world = world;
+    this.#ways = ways;
   }
 
   /** The caller, or why there is none. A right signature is never made to wait. */
@@ -111,7 +121,8 @@ export class AwsCallers {
     const read = readAuthorization(request);
     if (read === 'missing' || read === 'incomplete') return { failure: unread[read], check: read };
     const why = whyUnsigned(request, read, scope, this.#world.now());
-    const found = await this.#find(open, request, read);
+    // No key is made for a day or region that the request merely claims.
+    const found = await this.#find(open, request, read, why === undefined);
     if (!why && found?.macs.some((mac) => isSigned(asSigned(request), read, mac, body))) {
       open.people.workloads.forgive(originOf(request, found));
       const { expiresAt = Number.POSITIVE_INFINITY } = found;
@@ -139,8 +150,11 @@ export class AwsCallers {
     }: { found: Found | undefined; tried: { readonly token: string; readonly role: undefined }; requestId: string },
   ): Promise<RefusedCaller> {
     try {
-      const { isRepeated } = await people.workloads.attempt(originOf(request, found), tried, async () => ({}));
-      if (found && !isRepeated) await this.#recordFailure(found, request, refusal.check, requestId);
+      const origin = originOf(request, found);
+      await people.workloads.attempt(origin, tried, async () => ({}));
+      if (found && !people.workloads.isRecorded(origin, [found.proof, refusal.check])) {
+        await this.#recordFailure(found, request, refusal.check, requestId);
+      }
       return refusal;
     } catch (error) {
       if (!(error instanceof KmsError) || error.code !== 'rate-limited') throw error;
@@ -151,13 +165,28 @@ export class AwsCallers {
   }
 
   /**
-   * Records an answer for which no endpoint is needed. Returns the id of the API key; undefined if it is not to be used
-   * any more, or from there.
+   * Records, logs and counts an answer for which no endpoint is needed. Returns the id of the API key; undefined if it
+   * is not to be used any more, or from there.
    */
   async recordAnswer(
+    caller: AwsCaller,
+    request: ApiRequest,
+    answer: { readonly status: number; readonly action?: string },
+  ): Promise<string | undefined> {
+    const keyid = await this.#record(caller, request, answer);
+    const { action = 'aws.other' } = answer;
+    const status = keyid === undefined ? 401 : answer.status;
+    const way = this.#answers.get(action) ?? this.#ways.logged({ path: 'aws', counted: action }, passedOn);
+    this.#answers.set(action, way);
+    const result = { outcome: { status, body: {} }, action, dialect: 'aws', tenant: caller.handle.tenant.id };
+    await way(request, { ...result, granted: status < 400, ...(keyid !== undefined && { keyid }) });
+    return keyid;
+  }
+
+  #record(
     { handle, credential, props: more }: AwsCaller,
     request: ApiRequest,
-    { status, action = 'none' }: { status: number; action?: string },
+    { status, action = 'none' }: { readonly status: number; readonly action?: string },
   ): Promise<string | undefined> {
     return handle.store.transaction((tx) => {
       const found = identify(tx, credential, request, this.#world.now());
@@ -171,7 +200,12 @@ export class AwsCallers {
     });
   }
 
-  async #find(open: OpenState, request: ApiRequest, read: Authorization): Promise<Found | undefined> {
+  async #find(
+    open: OpenState,
+    request: ApiRequest,
+    read: Authorization,
+    isToSign: boolean,
+  ): Promise<Found | undefined> {
     const { accessKeyId } = read;
     const token = headerOf(request, 'x-amz-security-token');
     if (isSessionKeyId(accessKeyId) !== (token !== undefined)) return undefined;
@@ -180,7 +214,7 @@ export class AwsCallers {
     const known = name === undefined ? undefined : open.tenants.byName(name);
     const handles = known ? [known] : open.tenants.names().flatMap((each) => open.tenants.byName(each) ?? []);
     for (const handle of handles) {
-      const found = await this.#findIn(handle, read, token);
+      const found = await this.#findIn(handle, read, token, isToSign);
       if (!found) continue;
       this.#remember(accessKeyId, handle.tenant.name);
       return found;
@@ -188,19 +222,25 @@ export class AwsCallers {
     return undefined;
   }
 
-  #findIn(handle: TenantHandle, read: Authorization, token: string | undefined): Promise<Found | undefined> {
+  #findIn(
+    handle: TenantHandle,
+    read: Authorization,
+    token: string | undefined,
+    isToSign: boolean,
+  ): Promise<Found | undefined> {
     const { store, tenant } = handle;
     return lookAt(store, ({ proofs, workloadSessions }) => {
-      if (token === undefined) return accessKeyOf(handle, proofs.bySubject('aws', read.accessKeyId), read);
+      if (token === undefined)
+        return accessKeyOf(handle, proofs.bySubject('aws', read.accessKeyId), isToSign ? read : undefined);
       const tokenHash = hashSecret(token);
       const session = workloadSessions.byTokenHash(tokenHash);
       if (!session) return undefined;
-      const secret = sessionSecret(session, token);
+      const secret = isToSign ? sessionSecret(session, token) : undefined;
       const mac = secret === undefined ? undefined : signingMac(tenant, tokenHash, read, () => secret);
       const { apikeyId: keyid, proofId: proof, expiresAt } = session;
       const aws = awsSessionOf(session);
       const props = aws && { sessionName: aws.name };
-      const caller = { handle, credential: new Bearer(token), session: aws, props };
+      const caller = { handle, credential: new Bearer(token, true), session: aws, props };
       return { caller, macs: mac ? [mac] : [], keyid, proof, expiresAt };
     });
   }
@@ -227,13 +267,19 @@ export class AwsCallers {
   }
 }
 
-function accessKeyOf(handle: TenantHandle, proof: KnownProof | undefined, read: Authorization): Found | undefined {
+/** @param read absent if no signature is checked. */
+function accessKeyOf(
+  handle: TenantHandle,
+  proof: KnownProof | undefined,
+  read: Authorization | undefined,
+): Found | undefined {
   if (!proof?.active) return undefined;
   const { keys } = handle.tenant;
   // The sealed secret is in the name, so that a key whose row changes is made again.
-  const mac = signingMac(handle.tenant, `${proof.id} ${proof.sealed?.text}`, read, () => secretOf(keys, proof));
+  const name = `${proof.id} ${proof.sealed?.text}`;
+  const mac = read && signingMac(handle.tenant, name, read, () => secretOf(keys, proof));
   return {
-    caller: { handle, credential: { proof: proof.id, subject: read.accessKeyId } },
+    caller: { handle, credential: { proof: proof.id, subject: proof.subject ?? '' } },
     macs: mac ? [mac] : [],
     keyid: proof.apikeyId,
     proof: proof.id,
@@ -256,6 +302,10 @@ function signingMac(
 function originOf({ remoteAddress: address = 'local' }: ApiRequest, found: Found | undefined) {
   return { tenant: `signatures ${found?.caller.handle.tenant.id ?? ''}`, address };
 }
+
+/** The serving of a request that is answered already. */
+export const passedOn = async (_request: ApiRequest, _state: State, result: RequestResult): Promise<RequestResult> =>
+  result;
 
 /** The request with the host as its client signed it. */
 function asSigned(request: ApiRequest): ApiRequest {

@@ -86,8 +86,12 @@ export class KmsRequests {
       const given = objectIn(body);
       checkFields(given, fieldsOf(name));
       work = await this.#workOf(asked, operation, given);
-      refuseGrantTokens(given);
       for (const { refusal } of work.keys) if (refusal) throw refusal;
+      // The first key's flag before all else, so that words and their order never say whether a key is there.
+      const { about, second } = operation;
+      const action = about && actions.get(about);
+      if (second && action && (await this.#isDenied(asked, action, work.keys[0]))) throw flagMissing;
+      refuseGrantTokens(given);
       const plan = await operation.plan(given, work);
       if ('told' in plan) return await this.#tell(asked, { answer: plan.told });
       const isDry = given.DryRun === true && 'DryRun' in fieldsOf(name);
@@ -146,7 +150,7 @@ export class KmsRequests {
       },
     };
     const outcome = await this.#run(asked, { ...call, codec, isDry });
-    if (outcome.status === 200) return { answer };
+    if (outcome.status === 200) return { answer: answer && call.finish ? await call.finish(answer) : answer };
     return { failure: await this.#explained(asked.caller.handle, operation, call, outcome, work) };
   }
 
@@ -193,8 +197,12 @@ export class KmsRequests {
     };
     const codec = { decode: refuse, encode: refuse };
     const { second } = operation;
+    // Such a name is no key's here, which is no secret.
+    if (keys.some((key) => key.refusal === refusal)) {
+      return this.#tell(asked, { failure: refusal.failure }, operation.about);
+    }
     const isOfSecond =
-      second !== undefined && keys[0]?.refusal !== refusal && (await this.#isDenied(asked, second.action, keys[1]));
+      second !== undefined && refusal !== flagMissing && (await this.#isDenied(asked, second.action, keys[1]));
     const about = isOfSecond ? second.about : operation.about;
     const key = isOfSecond ? keys[1] : keys[0];
     const way = about && this.#ways.endpoints.get(about);
@@ -203,9 +211,7 @@ export class KmsRequests {
     const ref = key?.ref ?? '';
     const params = about === 'restoreManagedKey' ? { id: ref } : { key: ref, alias: ref };
     const outcome = await this.#run(asked, { id: about, params: isOfKey ? params : undefined, codec });
-    // Such a name is no key's here, which is no secret.
-    if (key?.refusal === refusal && outcome.status === 403) return { failure: refusal.failure };
-    if (outcome.status === 404 && key && !key.refusal && !key.known) {
+    if (outcome.status === 404 && key && !key.known) {
       return { failure: failed('NotFoundException', missing(key)) };
     }
     const isTold = outcome.status === 400 || outcome.status === 404 || outcome.status === 200;
@@ -216,8 +222,8 @@ export class KmsRequests {
   async #isDenied({ request, caller }: KmsRequest, action: string, key: FoundKey | undefined): Promise<boolean> {
     if (!key) return false;
     const { handle, credential } = caller;
-    const found = await handle.store.transaction((tx) =>
-      identify(tx, credential, request, this.#appliance.world.now()),
+    const found = await lookAt(handle.store, (tables) =>
+      identify(tables, credential, request, this.#appliance.world.now()),
     );
     const name = key.known?.name ?? key.ref.toLowerCase();
     return found?.usable === true && !isAllowed(found.caller, action, { kind: 'named', name });
@@ -247,6 +253,9 @@ export class KmsRequests {
 const actions: ReadonlyMap<string, string> = new Map(
   endpoints.flatMap(({ id, access }): [string, string][] => (access.kind === 'flag' ? [[id, access.action]] : [])),
 );
+
+/** Replaced by what the endpoint says to a caller without its flag. */
+const flagMissing = failure('AccessDeniedException');
 
 const wouldSucceed = 'The request would have succeeded, but the DryRun option is set.';
 

@@ -17,6 +17,8 @@ export interface Call {
   readonly key?: FoundKey;
   /** The answer in AWS's terms; undefined for an empty one. Throws `AwsRefusal`, with which the call is undone. */
   readonly answer: (ours: JsonObject) => object | undefined;
+  /** Completes the answer of a call that was done, if that takes more look-ups. */
+  readonly finish?: (answer: object) => Promise<object>;
 }
 
 /** An answer for which no endpoint is needed. */

@@ -4,13 +4,13 @@ import type { World } from '../../core/context.ts';
 import { openAwsSession, sessionKeyId } from '../../core/proofs/aws-sessions.ts';
 import { KmsError } from '../../errors.ts';
 import type { OpenState } from '../../http/appliance-port.ts';
-import { type ApiRequest, emptyBody } from '../../http/request.ts';
+import { type ApiRequest, emptyBody, headerOf } from '../../http/request.ts';
 import type { Outcome } from '../../http/respond.ts';
 import type { Ways } from '../../http/surface.ts';
 import type { TenantHandle } from '../../http/tenant-directory.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { AwsCaller, AwsCallers, RefusedCaller } from './callers.ts';
-import { failed, failureOf, unknownCaller } from './errors.ts';
+import { type Failure, failed, failureOf, unknownCaller } from './errors.ts';
 import { assumedAnswer, assumedRole, callerAnswer, type StsFailure, stsError, stsFailureOf } from './sts.ts';
 
 /** An answer in XML. */
@@ -42,11 +42,17 @@ export class StsRequests {
     const form = new URLSearchParams(new TextDecoder().decode(body));
     const action = form.get('Action');
     if (action === 'AssumeRoleWithWebIdentity') return this.#assumeRole(open, request, form, id);
-    if (action !== 'GetCallerIdentity') {
-      return told({ code: 'InvalidAction', message: 'the action is not supported here', status: 400 }, id);
-    }
+    const isKnown = action === 'GetCallerIdentity';
+    // Without a signature, the refusal is about the action.
+    if (!isKnown && headerOf(request, 'authorization') === undefined) return refusedForm(unknownAction);
     const caller = await this.#callers.callerOf(open, request, body, { region, service: 'sts' }, id);
-    return 'check' in caller ? caller : this.#identity(request, caller, id);
+    if ('check' in caller) return caller;
+    return isKnown ? this.#identity(request, caller, id) : this.#refuseAction(request, caller, id);
+  }
+
+  async #refuseAction(request: ApiRequest, caller: AwsCaller, id: string): Promise<StsAnswer> {
+    const keyid = await this.#callers.recordAnswer(caller, request, { status: unknownAction.status });
+    return told(stsFailureOf(keyid === undefined ? unknownCaller : unknownAction), id);
   }
 
   async #identity(request: ApiRequest, caller: AwsCaller, id: string): Promise<StsAnswer> {
@@ -63,7 +69,7 @@ export class StsRequests {
     id: string,
   ): Promise<StsAnswer | RefusedCaller> {
     const asked = assumedRole(form);
-    if ('code' in asked) return told(asked, id);
+    if ('type' in asked) return refusedForm(asked);
     const handle = tenantOf(open, asked.account);
     if (!handle) {
       await brake(open, request, asked);
@@ -106,6 +112,13 @@ export class StsRequests {
     const { outcome } = await way(ofTenant, { ...call, codec, props: { sessionName } });
     return answer && outcome.status === 200 ? { answer } : { outcome };
   }
+}
+
+const unknownAction = failed('UnknownOperationException', 'the action is not supported here');
+
+/** A form that is none of the service's. It is in the log and the metrics; who sent it is not known. */
+function refusedForm(failure: Failure): RefusedCaller {
+  return { failure, check: 'form', reason: failure.message };
 }
 
 function told(why: StsFailure, id: string): StsAnswer {

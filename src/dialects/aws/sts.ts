@@ -2,7 +2,7 @@
 // credentials for a signed token instead of a stored secret, and GetCallerIdentity. Answers are XML.
 import type { AwsSession } from '../../core/proofs/aws-sessions.ts';
 import type { JsonObject } from '../../model/json.ts';
-import type { Failure } from './errors.ts';
+import { type Failure, failed } from './errors.ts';
 
 const namespace = 'https://sts.amazonaws.com/doc/2011-06-15/';
 const version = '2011-06-15';
@@ -51,8 +51,8 @@ interface AssumedRole {
 
 const sessionName = /^[\w+=,.@-]{2,64}$/;
 
-export function assumedRole(form: URLSearchParams): AssumedRole | StsFailure {
-  const invalid = (message: string): StsFailure => ({ code: 'ValidationError', message, status: 400 });
+export function assumedRole(form: URLSearchParams): AssumedRole | Failure {
+  const invalid = (message: string): Failure => failed('ValidationException', message);
   if (form.get('Version') !== version) return invalid(`expected Version ${version}`);
   if ([...form.keys()].some((name) => name.startsWith('Policy'))) {
     return invalid('Policy is not supported: the session has the flags of the API key');

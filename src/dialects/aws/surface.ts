@@ -3,13 +3,13 @@
 import { uuidFrom } from '../../core/aws-names.ts';
 import { KmsError } from '../../errors.ts';
 import { sealedError } from '../../http/admission.ts';
-import type { AppliancePort, OpenState, State } from '../../http/appliance-port.ts';
+import type { AppliancePort, OpenState } from '../../http/appliance-port.ts';
 import { type ApiRequest, headerOf } from '../../http/request.ts';
 import type { Answer, Handler, Reply } from '../../http/request-log.ts';
 import { type Outcome, type RequestResult, refused } from '../../http/respond.ts';
 import type { Ways } from '../../http/surface.ts';
 import { resolveTenant } from '../../http/tenant-directory.ts';
-import { AwsCallers, type RefusedCaller } from './callers.ts';
+import { AwsCallers, passedOn, type RefusedCaller } from './callers.ts';
 import { AwsRefusal, type Failure, failed, failureOf } from './errors.ts';
 import { KmsRequests } from './kms-requests.ts';
 import { stsError, stsFailureOf } from './sts.ts';
@@ -32,12 +32,12 @@ class AwsSurface {
   readonly #kms: KmsRequests;
   readonly #sts: StsRequests;
   readonly #ways: Ways;
-  /** Ways of requests that are refused before an endpoint is called, by the check that did. */
+  /** Ways of requests that are refused before an endpoint is called, by their name in the metrics. */
   readonly #refusals = new Map<string, Handler<RequestResult>>();
 
   constructor(appliance: AppliancePort, ways: Ways) {
     this.#appliance = appliance;
-    this.#callers = new AwsCallers(appliance.world);
+    this.#callers = new AwsCallers(appliance.world, ways);
     this.#kms = new KmsRequests(appliance, ways, this.#callers);
     this.#sts = new StsRequests(appliance.world, this.#callers, ways);
     this.#ways = ways;
@@ -48,8 +48,8 @@ class AwsSurface {
     const id = uuidFrom(this.#appliance.world.random(16));
     const request = { ...sent, requestId: id };
     const isSts = headerOf(request, 'content-type')?.startsWith(form) === true;
+    const { state } = this.#appliance;
     try {
-      const { state } = this.#appliance;
       if (state.sealed) throw sealedError;
       const body = await bodyOf(request);
       const region = request.awsRegion ?? usualRegion;
@@ -58,8 +58,8 @@ class AwsSurface {
         : await this.#answerKms(state, request, region, body, id);
       return 'check' in answer ? await this.#refuse(state, request, answer, isSts) : { outcome: answer };
     } catch (error) {
-      const why = this.#failureOf(error);
-      return { outcome: isSts ? xmlFailure(why, id) : told(why, id) };
+      if (!state.sealed && error instanceof AwsRefusal) return this.#refuse(state, request, malformed(error), isSts);
+      return this.#fail(request, error, isSts);
     }
   }
 
@@ -89,13 +89,12 @@ class AwsSurface {
 
   /** Answers, logs and counts a request that no endpoint sees. */
   #refuse(open: OpenState, request: ApiRequest, refusal: RefusedCaller, isSts: boolean): Promise<Reply> {
-    const { check, failure, keyid, tenant = tenantOfHost(open, request) } = refusal;
+    const { check, failure, keyid, reason, tenant = tenantOfHost(open, request) } = refusal;
     const { requestId: id = '' } = request;
     const action = `aws.${check}`;
-    const way = this.#refusals.get(check) ?? this.#ways.logged({ path: 'aws', counted: action }, refusedBefore);
-    this.#refusals.set(check, way);
-    const outcome = { ...(isSts ? xmlFailure(failure, id) : told(failure, id)), reason: `refused by ${check}` };
-    return way(request, {
+    const why = `refused by ${check}${reason === undefined ? '' : `: ${reason}`}`;
+    const outcome = { ...(isSts ? xmlFailure(failure, id) : told(failure, id)), reason: why };
+    return this.#logged(action)(request, {
       outcome,
       action,
       granted: false,
@@ -104,18 +103,26 @@ class AwsSurface {
     });
   }
 
-  #failureOf(error: unknown): Failure {
-    if (error instanceof AwsRefusal) return error.failure;
-    const outcome = error instanceof KmsError ? refused(error) : { status: 500, body: {}, cause: error };
-    if (outcome.status >= 500 && outcome.cause !== undefined) {
-      this.#appliance.logger.error({ err: error, route: 'aws' }, 'request failed');
-    }
-    return failureOf(outcome);
+  /** Answers, logs and counts a request that fails before an endpoint sees it. */
+  #fail(request: ApiRequest, error: unknown, isSts: boolean): Promise<Reply> {
+    const { requestId: id = '' } = request;
+    const ours: Outcome = error instanceof KmsError ? refused(error) : { status: 500, body: {}, cause: error };
+    const failure = failureOf(ours);
+    const outcome = { ...(isSts ? xmlFailure(failure, id) : told(failure, id)), cause: ours.cause };
+    return this.#logged('aws.failed')(request, { outcome, action: 'aws.failed' });
+  }
+
+  #logged(action: string): Handler<RequestResult> {
+    const way = this.#refusals.get(action) ?? this.#ways.logged({ path: 'aws', counted: action }, passedOn);
+    this.#refusals.set(action, way);
+    return way;
   }
 }
 
-const refusedBefore = async (_request: ApiRequest, _state: State, result: RequestResult): Promise<RequestResult> =>
-  result;
+/** A request that is none of these services, or too long; who sent it is not known. */
+function malformed({ failure }: AwsRefusal): RefusedCaller {
+  return { failure, check: 'form', reason: failure.message ?? failure.type };
+}
 
 /** The tenant in whose metrics a request counts that names none. */
 function tenantOfHost(open: OpenState, request: ApiRequest): string | undefined {

@@ -67,14 +67,15 @@ export const proofRoutes: RoutesOf<(typeof proofEndpoints)[number]['id']> = {
       const origin = { tenant: handle.tenant.id, address: input.address };
       const isGood = (key: CredentialRow): boolean => isUsable(key, fromOf(input), appliance.world.now());
       let aim: LoginAim = { keyid: undefined, candidates: [], off: [] };
-      const { outcome, isRepeated } = await workloads.attempt(origin, { token, role }, async () => {
+      const outcome = await workloads.attempt(origin, { token, role }, async () => {
         const asked = { role, issuer: tokens.namedBy(token)?.issuer, now: appliance.world.now() };
         aim = await handle.store.transaction((tables) => aimOf(tables, asked));
         const compared = await compareToken(tokens, token, aim);
         return handle.store.transaction((tables) => checkedUse(tables, compared, isGood));
       });
+      const isRecorded = !outcome.proven && workloads.isRecorded(origin, [aim.keyid, ...factsOf(outcome)]);
       return (ctx) => {
-        if (!outcome.proven) throw refusal(ctx, outcome, isRepeated ? undefined : aim.keyid, role);
+        if (!outcome.proven) throw refusal(ctx, outcome, isRecorded ? undefined : aim.keyid, role);
         const { token: accessToken, session } = loginByToken(ctx, outcome.proven, lifetimes, isGood, body.seconds);
         workloads.forgive(origin);
         return { accessToken, ...sessionAnswer(session, appliance.world.now()) };
@@ -106,15 +107,27 @@ async function certificateLogin(input: Input<EndpointOf<'workloadLogin'>>): Prom
   const origin = { tenant: handle.tenant.id, address: input.address };
   const now = appliance.world.now();
   const isGood = (key: CredentialRow): boolean => isUsable(key, fromOf(input), now);
-  const { isRepeated } = await workloads.attempt(origin, { token: presentedKey(presented) ?? '', role }, () =>
+  const outcome = await workloads.attempt(origin, { token: presentedKey(presented) ?? '', role }, () =>
     handle.store.transaction((tables) => compareCertificate(tables, { presented, role }, isGood, now)),
   );
+  const isRecorded = !outcome.proven && workloads.isRecorded(origin, [outcome.keyid, ...factsOf(outcome)]);
   return (ctx) => {
-    const wanted = { presented, role, seconds, isRepeated };
+    const wanted = { presented, role, seconds, isRecorded };
     const { token, session } = loginByCertificate(ctx, wanted, lifetimes, isGood);
     workloads.forgive(origin);
     return { accessToken: token, ...sessionAnswer(session, now) };
   };
+}
+
+/** Facts of a refusal that strangers cannot vary: a subject is told by a signature that is right. */
+function factsOf({ misfit, proof, subject }: RefusedFacts): readonly (string | undefined)[] {
+  return [misfit.check, proof?.id, subject];
+}
+
+interface RefusedFacts {
+  readonly misfit: { readonly check: string };
+  readonly proof?: { readonly id: string } | undefined;
+  readonly subject?: string | undefined;
 }
 
 type Login = Answer<'workloadLogin'>;
