@@ -9,6 +9,7 @@ import { measureAws } from './aws.ts';
 import { measureCommits } from './commit-cost.ts';
 import { printGoals } from './figures.ts';
 import { measureFiles } from './file-throughput.ts';
+import { measureKmip } from './kmip.ts';
 import { measureKnownKeys } from './known-keys.ts';
 import { measureLogins } from './logins.ts';
 import { measureMemory } from './memory.ts';
@@ -25,6 +26,7 @@ const sections: Readonly<Record<string, () => Promise<void>>> = {
   known: () => measureKnownKeys(1, 13),
   transit: () => measureTransit(1, 13),
   aws: () => measureAws(1, 13),
+  kmip: () => measureKmip(1, 13),
   overload: () => measureOverload(4, 3),
   commits: () => measureCommits([1_000, 1_000_000], 9),
   files: () => measureFiles(2048, 3),
