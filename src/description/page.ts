@@ -2,9 +2,10 @@
 // scripts; docs-script.ts adds search and lets readers send requests.
 import { html } from 'hono/html';
 import { guide } from './guide.ts';
-import type { JsonSchema, OpenApiDocument, OpenApiResponse, Operation, PathItem, Reference } from './openapi.ts';
+import type { OpenApiDocument, OpenApiResponse, Operation, PathItem, Reference } from './openapi.ts';
 import { type Block, isList } from './prose.ts';
 import { meaningOf } from './responses.ts';
+import { type Html, inline, type NamedSchema, schemaHref, schemaHtml, schemaPages, sentence } from './schema-html.ts';
 import { componentName } from './schemas.ts';
 
 /** A search result: its title, link and the words that find it. */
@@ -31,8 +32,11 @@ export async function docsPages(document: OpenApiDocument): Promise<DocsPages> {
   const schemas = Object.entries(document.components.schemas);
   const pages: Record<string, string> = {
     guide: await pageHtml({ document, groups, name: 'guide', title: 'Guide' }, guideHtml()),
-    schemas: await pageHtml({ document, groups, name: 'schemas', title: 'Schemas' }, schemasHtml(schemas)),
   };
+  for (const { name, title, letters } of schemaPages) {
+    const own = schemas.filter(([schema]) => letters.test(schema));
+    pages[name] = await pageHtml({ document, groups, name, title }, schemasHtml(title, own));
+  }
   for (const group of groups) {
     pages[group.name] = await pageHtml({ document, groups, ...group }, groupHtml(group, document));
   }
@@ -113,10 +117,14 @@ ${groups.map((group) =>
     group.places.map(({ operation }) => ({ id: operation.operationId, text: operation.summary })),
   ),
 )}
-${entry(
-  'schemas',
-  'Schemas',
-  Object.keys(document.components.schemas).map((each) => ({ id: `schema-${each}`, text: each })),
+${schemaPages.map(({ name: page, title: text, letters }) =>
+  entry(
+    page,
+    text,
+    Object.keys(document.components.schemas)
+      .filter((each) => letters.test(each))
+      .map((each) => ({ id: `schema-${each}`, text: each })),
+  ),
 )}
 </ul>
 </nav>
@@ -133,7 +141,7 @@ ${main}
  * The home page, which links to everything. Its anchors have the same names as on the other pages, so that links from
  * the time of the single page still work.
  */
-function homeHtml(groups: readonly Group[], schemas: readonly (readonly [string, JsonSchema])[]): Html {
+function homeHtml(groups: readonly Group[], schemas: readonly NamedSchema[]): Html {
   return html`<h1>The API</h1>
 <p>Keys for client-side encryption, and who may use them: over HTTP, in JSON. The <a href="docs/guide">guide</a> explains how things fit together; each group of endpoints has a page.</p>
 <section>
@@ -151,8 +159,8 @@ ${groups.map(
 </section>`,
 )}
 <section>
-<h2 id="schemas"><a href="docs/schemas">Schemas</a></h2>
-<ul class="columns">${schemas.map(([name]) => html`<li id="schema-${name}"><a href="docs/schemas#schema-${name}">${name}</a></li>`)}</ul>
+<h2 id="schemas">Schemas</h2>
+<ul class="columns">${schemas.map(([name]) => html`<li id="schema-${name}"><a href="docs/${schemaHref(name)}">${name}</a></li>`)}</ul>
 </section>`;
 }
 
@@ -162,8 +170,8 @@ function guideHtml(): Html {
 ${guide.map(({ id, title, blocks }) => html`<section><h2 id="${id}">${title}</h2>${blocks.map(block)}</section>`)}`;
 }
 
-function schemasHtml(schemas: readonly (readonly [string, JsonSchema])[]): Html {
-  return html`<h1>Schemas</h1>
+function schemasHtml(title: string, schemas: readonly NamedSchema[]): Html {
+  return html`<h1>${title}</h1>
 <p>Objects that occur in more than one request or answer.</p>
 ${schemas.map(
   ([name, schema]) => html`<article aria-labelledby="schema-${name}">
@@ -186,7 +194,7 @@ function groupHtml({ title, description, places }: Group, document: OpenApiDocum
 ${places.map((place) => operationHtml(place, document))}`;
 }
 
-function indexOf(groups: readonly Group[], schemas: readonly (readonly [string, JsonSchema])[]): SearchEntry[] {
+function indexOf(groups: readonly Group[], schemas: readonly NamedSchema[]): SearchEntry[] {
   const inGroups = groups.flatMap(({ name, title, places }) =>
     places.map(({ method, path, operation }) => ({
       title: operation.summary,
@@ -204,7 +212,7 @@ function indexOf(groups: readonly Group[], schemas: readonly (readonly [string, 
   const inSchemas = schemas.map(([name, schema]) => ({
     title: name,
     about: 'Schema',
-    href: `schemas#schema-${name}`,
+    href: schemaHref(name),
     words: wordsOf(schema),
   }));
   return [...inGroups, ...inGuide, ...inSchemas];
@@ -339,70 +347,6 @@ function resolved(response: OpenApiResponse | Reference | undefined, document: O
   return found;
 }
 
-/** In requests required fields are marked, in responses those that may be absent. */
-type Side = 'sent' | 'answered';
-
-/** The fields of an object; for any other schema, one line. */
-function schemaHtml(schema: JsonSchema, side: Side): Html {
-  if (!schema.properties) return html`<p>${typeOf(schema)}${said(schema)}</p>`;
-  return fields(schema, side);
-}
-
-function fields({ properties = {}, required = [] }: JsonSchema, side: Side): Html {
-  const mark = (name: string): string => {
-    if (side === 'sent') return required.includes(name) ? ', required' : '';
-    return required.includes(name) ? '' : ', optional';
-  };
-  const each = Object.entries(properties);
-  if (each.length === 0) return html`<p>No fields.</p>`;
-  return html`<ul class="fields">${each.map(
-    ([name, field]) =>
-      html`<li><code class="name">${name}</code> <span class="type">${typeOf(field)}${mark(name)}</span>${said(field)}${within(field, side)}</li>`,
-  )}</ul>`;
-}
-
-function within(field: JsonSchema, side: Side): Html | string {
-  const inner = field.items ?? nonNull(field) ?? field;
-  return inner.properties ? fields(inner, side) : '';
-}
-
-function said({ description, enum: values }: JsonSchema): Html | string {
-  const choice = values
-    ? html` ${values.length === 1 ? 'Only' : 'One of'} ${values.map((value, index) => html`${index > 0 ? ', ' : ''}<code>${value}</code>`)}.`
-    : '';
-  return html`${description === undefined ? '' : html`<br>${sentence(description)}`}${choice}`;
-}
-
-function typeOf(schema: JsonSchema): Html {
-  if (schema.$ref !== undefined) return componentLink(schema.$ref);
-  const choice = schema.anyOf ?? schema.oneOf;
-  if (choice) return html`${choice.map((each, index) => html`${index > 0 ? ' or ' : ''}${typeOf(each)}`)}`;
-  if (schema.items) return html`array of ${typeOf(schema.items)}`;
-  if (schema.const !== undefined) return html`<code>${JSON.stringify(schema.const)}</code>`;
-  const more = [schema.format, schema.minimum === undefined ? undefined : `at least ${schema.minimum}`].filter(
-    (each) => each !== undefined && each !== 'int64',
-  );
-  const type = String(schema.type ?? 'anything').replace(',', ' or ');
-  return html`${type}${more.length > 0 ? ` (${more.join(', ')})` : ''}`;
-}
-
-function nonNull(schema: JsonSchema): JsonSchema | undefined {
-  return schema.anyOf?.find(({ type }) => type !== 'null');
-}
-
-function componentLink(reference: string): Html {
-  const name = componentName(reference);
-  return html`<a href="schemas#schema-${name}">${name}</a>`;
-}
-
-/** HTML template; values put into it are escaped. */
-type Html = ReturnType<typeof html>;
-
-/** A line of text; backticks mark code. */
-function inline(text: string): Html {
-  return html`${text.split('`').map((part, index) => (index % 2 === 1 ? code(part) : part))}`;
-}
-
 function block(each: Block): Html {
   if (typeof each === 'string') return html`<p>${inline(each)}</p>`;
   if (isList(each)) return html`<ul>${each.map((item) => html`<li>${inline(item)}</li>`)}</ul>`;
@@ -410,16 +354,6 @@ function block(each: Block): Html {
 <thead><tr>${each.head.map((cell) => html`<th scope="col">${inline(cell)}</th>`)}</tr></thead>
 <tbody>${each.rows.map((row) => html`<tr>${row.map((cell) => html`<td>${inline(cell)}</td>`)}</tr>`)}</tbody>
 </table>`;
-}
-
-/** Code that may wrap after a dot. */
-function code(text: string): Html {
-  return html`<code>${text.split('.').map((part, index) => (index === 0 ? part : html`.<wbr>${part}`))}</code>`;
-}
-
-/** A description made into a sentence. */
-function sentence(text: string): Html {
-  return html`${inline(text.charAt(0).toUpperCase() + text.slice(1))}.`;
 }
 
 function json(value: unknown): Html {
