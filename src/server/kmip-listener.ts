@@ -18,6 +18,7 @@ import type { BodyBudget } from './body-budget.ts';
 import { ClientCertificates } from './client-certificates.ts';
 import { HandshakeQueue } from './handshakes.ts';
 import { type Certificate, tlsOptions } from './http-server.ts';
+import { Pieces } from './pieces.ts';
 
 interface KmipLimits {
   /** Bytes of a message before one has been answered, and after. */
@@ -26,6 +27,8 @@ interface KmipLimits {
   /** Milliseconds for the rest of a message that has begun, and between two messages. */
   readonly begun: number;
   readonly idle: number;
+  /** The same before a message of a client that is known. */
+  readonly stranger: number;
   readonly handshake: number;
   readonly connections: number;
   /** Connections with one certificate. */
@@ -37,6 +40,7 @@ const usualLimits: KmipLimits = {
   message: messageLimits.bytes,
   begun: 10_000,
   idle: 600_000,
+  stranger: 10_000,
   handshake: 10_000,
   connections: 8192,
   ofOneClient: 64,
@@ -179,12 +183,13 @@ class Connection {
   readonly #socket: TLSSocket;
   readonly #around: Around;
   readonly #from: From;
-  #chunks: Uint8Array[] = [];
-  #held = 0;
+  readonly #pieces = new Pieces();
   /** Bytes counted against the budget of all connections. */
   #counted = 0;
   #isKnown = false;
   #isBusy = false;
+  /** Whether the app has a message, which may take its time. */
+  #isAsking = false;
   #isEnding = false;
   #late: NodeJS.Timeout | undefined;
 
@@ -192,7 +197,10 @@ class Connection {
     this.#socket = socket;
     this.#around = around;
     this.#from = from;
-    socket.setTimeout(around.limits.idle, () => socket.destroy());
+    // Anybody can make a certificate, so those that nobody knows yet are kept shortly.
+    socket.setTimeout(around.limits.stranger, () => {
+      if (!this.#isAsking) socket.destroy();
+    });
     socket.on('data', (chunk: Uint8Array) => this.#take(chunk));
     socket.once('close', () => {
       clearTimeout(this.#late);
@@ -207,19 +215,18 @@ class Connection {
   }
 
   #take(chunk: Uint8Array): void {
-    this.#chunks.push(chunk);
-    this.#held += chunk.length;
+    this.#pieces.push(chunk);
     this.#look();
   }
 
   /** Answers the next message if it is whole; refuses what cannot be one. */
   #look(): void {
-    if (this.#isBusy || this.#isEnding || this.#held < headLength) {
+    if (this.#isBusy || this.#isEnding || this.#pieces.length < headLength) {
       this.#wait();
       return;
     }
     const { limits } = this.#around;
-    const head = this.#joined(headLength);
+    const head = this.#pieces.joined(headLength);
     const problem = headProblem(head, this.#isKnown ? limits.message : limits.firstMessage);
     if (problem !== undefined) {
       this.#refuse(unreadableMessage(Date.now(), problem));
@@ -230,16 +237,13 @@ class Connection {
       this.#refuse(unavailableMessage(Date.now()));
       return;
     }
-    if (this.#held < length) {
+    if (this.#pieces.length < length) {
       this.#wait();
       return;
     }
     clearTimeout(this.#late);
     this.#late = undefined;
-    const all = this.#joined(this.#held);
-    const message = all.slice(0, length);
-    this.#chunks = all.length > length ? [all.subarray(length)] : [];
-    this.#held -= length;
+    const message = this.#pieces.take(length);
     this.#isBusy = true;
     this.#socket.pause();
     void this.#answer(message);
@@ -247,7 +251,7 @@ class Connection {
 
   /** A message that has begun must end in time. */
   #wait(): void {
-    const isBegun = this.#held > 0 && !this.#isBusy;
+    const isBegun = this.#pieces.length > 0 && !this.#isBusy;
     if (isBegun) this.#late ??= setTimeout(() => this.#socket.destroy(), this.#around.limits.begun).unref();
   }
 
@@ -262,17 +266,9 @@ class Connection {
     return true;
   }
 
-  /** At least this many of the bytes that are there, in one piece. */
-  #joined(length: number): Uint8Array {
-    const [first] = this.#chunks;
-    if (first && first.length >= length) return first;
-    const all = Buffer.concat(this.#chunks);
-    this.#chunks = [all];
-    return all;
-  }
-
   async #answer(message: Uint8Array): Promise<void> {
     const { certificate, address } = this.#from;
+    this.#isAsking = true;
     const { outcome } = await this.#around.answer({
       method: 'POST',
       path: kmipPath,
@@ -283,16 +279,17 @@ class Connection {
       certificate,
       body: { read: async (limit) => (message.length > limit ? undefined : message) },
     });
+    this.#isAsking = false;
     if (outcome.status === 401) {
       this.#refuseClient();
       return;
     }
-    const isAnswer = outcome.status === 200 && outcome.content instanceof Uint8Array;
+    const isAnswer = (outcome.sentStatus ?? outcome.status) === 200 && outcome.content instanceof Uint8Array;
     if (!isAnswer) {
       this.#refuse(unavailableMessage(Date.now()));
       return;
     }
-    this.#isKnown = true;
+    if (outcome.status === 200) this.#know();
     this.#count(0);
     // Cast: checked above.
     const isTaken = this.#socket.write(outcome.content as Uint8Array);
@@ -304,6 +301,13 @@ class Connection {
     }
     this.#socket.resume();
     this.#look();
+  }
+
+  /** The client is known from now on. */
+  #know(): void {
+    if (this.#isKnown) return;
+    this.#isKnown = true;
+    this.#socket.setTimeout(this.#around.limits.idle);
   }
 
   #refuseClient(): void {
@@ -320,8 +324,7 @@ class Connection {
   /** Answers, and closes the connection: what comes behind cannot be told apart. */
   #refuse(answer: Uint8Array): void {
     this.#isEnding = true;
-    this.#chunks = [];
-    this.#held = 0;
+    this.#pieces.clear();
     this.#socket.end(answer);
     this.#late ??= setTimeout(() => this.#socket.destroy(), this.#around.limits.begun).unref();
   }

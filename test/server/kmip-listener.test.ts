@@ -262,10 +262,10 @@ interface Alone {
 }
 
 /** A listener before an app that answers with the message itself. */
-async function alone(limits: object, bodies = new BodyBudget()): Promise<Alone> {
+async function alone(limits: object, bodies = new BodyBudget(), told: object = {}): Promise<Alone> {
   const tls = { cert: Buffer.from(ca), key: Buffer.from(serverKey) };
   const noted = (fields: object, message: string) => void log.push(`${message} ${JSON.stringify(fields)}`);
-  const answer = async () => ({ outcome: { status: 200, body: {}, content: answered } });
+  const answer = async () => ({ outcome: { status: 200, body: {}, content: answered, ...told } });
   const options = { tls, oldCiphers: false, bodies, logger: { info: noted, warn: noted }, limits };
   const listener = kmipListener(answer, options);
   await listen(listener.server, { port: 0, host: '127.0.0.1' });
@@ -323,4 +323,22 @@ test('a client has a number of connections, and messages share a budget', async 
   await held.closed;
   while (bodies.waiting > 0) await new Promise((resolve) => setImmediate(resolve));
   await listener.end(0);
+});
+
+test('a connection is kept shortly until a message came from a client that is known', async () => {
+  const shown = await shownBy(await TestCertificate.alone(Date.now()));
+  const short = await alone({ stranger: 50 });
+  await new Peer(short.port, shown).closed;
+  await short.listener.end(0);
+  const sealed = await alone({ stranger: 50 }, undefined, { status: 503, sentStatus: 200 });
+  const early = new Peer(sealed.port, shown);
+  early.send(query);
+  await early.closed;
+  await sealed.listener.end(0);
+  const known = await alone({ stranger: 600_000, idle: 50 });
+  const peer = new Peer(known.port, shown);
+  peer.send(query);
+  assert.equal((await peer.answer())?.[0]?.status, 0);
+  await peer.closed;
+  await known.listener.end(0);
 });
