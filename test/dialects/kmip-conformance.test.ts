@@ -569,6 +569,7 @@ test('a batch stops, goes on, or is undone, at the first failure [AX-M, BL-M-2]'
   const taken = records.filter(({ props }) => props.undone === true);
   assert.equal(taken.length, 1);
   assert.equal(taken[0]?.props.operation, 'Create');
+  assert.equal(taken[0]?.status, 409, 'a list of records shows that it was not done');
 });
 
 const parameters = (...items: readonly Item[]): Item => structure(tags.cryptographicParameters, items);

@@ -3,7 +3,6 @@
 import { Bearer } from '../../core/credential.ts';
 import { isUnfinished, type KeyWork } from '../../core/key-work.ts';
 import { keyIdOf } from '../../core/kmip-objects.ts';
-import { isOfKnownAuthority, type PresentedCertificate, provenBy } from '../../core/proofs/client-certificates.ts';
 import { KmsError } from '../../errors.ts';
 import { sealedError } from '../../http/admission.ts';
 import type { AppliancePort, OpenState, State } from '../../http/appliance-port.ts';
@@ -16,6 +15,7 @@ import type { TenantHandle } from '../../http/tenant-directory.ts';
 import type { KeyType } from '../../model/key-types.ts';
 import type { Tables } from '../../store/port.ts';
 import type { Slices } from '../../store/sql.ts';
+import { KmipClients, type NamedBearer } from './clients.ts';
 import {
   answerMessage,
   type BatchItem,
@@ -46,21 +46,15 @@ export function kmipSurface(appliance: AppliancePort, ways: Ways): Answer {
   return (request) => handle(request, undefined);
 }
 
-interface Found {
-  readonly handle: TenantHandle;
-  /** Whether its certificate proves an API key. */
-  readonly isKnown: boolean;
-}
-
 class KmipSurface {
   readonly #appliance: AppliancePort;
   readonly #way: BatchWay;
-  /** Tenants of certificates, one object for each connection; each message finds out again if it still holds. */
-  readonly #tenants = new WeakMap<PresentedCertificate, string>();
+  readonly #clients: KmipClients;
 
   constructor(appliance: AppliancePort, ways: Ways) {
     this.#appliance = appliance;
     this.#way = new BatchWay(appliance, ways.queue);
+    this.#clients = new KmipClients(appliance);
   }
 
   async serve(request: ApiRequest, state: State): Promise<RequestResult> {
@@ -70,8 +64,12 @@ class KmipSurface {
     const certificate = programsCertificate(request);
     if (!certificate) return { outcome: refused(noCertificate) };
     const now = this.#appliance.world.now();
-    if (state.sealed) return { outcome: told(refusedMessage(14, now, sealedError)) };
-    const found = await this.#find(state, certificate);
+    if (state.sealed) {
+      const outcome = told(refusedMessage(14, now, sealedError));
+      // Whose certificate it is cannot be known now, which the listener must know.
+      return { outcome: request.surface === 'kmip' ? { ...outcome, status: 503, sentStatus: 200 } : outcome };
+    }
+    const found = await this.#clients.find(state, certificate, request.remoteAddress);
     if (!found) return { outcome: refused(unknownClient), granted: false };
     const bytes = await request.body.read(messageLimits.bytes + 8, undefined);
     if (!bytes) return { outcome: refused(new KmsError('too-large', 'the message is too long')) };
@@ -80,73 +78,68 @@ class KmipSurface {
       message = readMessage(bytes);
     } catch (error) {
       if (!(error instanceof MessageRefusal)) throw error;
-      return { outcome: told(refusedMessage(error.version, now, error)), tenant: found.handle.tenant.id };
+      return { outcome: told(refusedMessage(error.version, now, error)), tenant: found.handles[0].tenant.id };
     }
-    return this.#answer(request, state, found, message);
+    const named = credentialIn(message);
+    const handle = await this.#clients.tenantOf(found, named, request);
+    if (found.isKnown || named) return this.#answer(request, state, handle, message, named);
+    return this.#answerStranger(request, handle, message);
   }
 
-  async #answer(request: ApiRequest, state: OpenState, found: Found, message: RequestMessage): Promise<RequestResult> {
-    const { handle } = found;
-    const credential = credentialIn(message);
+  async #answer(
+    request: ApiRequest,
+    state: OpenState,
+    handle: TenantHandle,
+    message: RequestMessage,
+    named: NamedBearer | undefined,
+  ): Promise<RequestResult> {
     const tenant = handle.tenant.id;
-    if (!found.isKnown && !credential) return { outcome: told(this.#answerStranger(message)), tenant };
     const [first] = message.items;
     const operation = first && operationOf(first.operation);
+    const action = operation?.action ?? 'kmip.query';
     try {
       const result = await this.#way.run({ ...request, tenant: handle.tenant.name }, state, handle, {
         dialect: 'kmip',
-        action: operation?.action ?? 'kmip.query',
-        credential: credential?.bearer,
+        action,
+        credential: named?.bearer,
         isCostly: message.items.some((item) => isCostly(handle, item)),
         isLong: message.items.length > 1 || message.items.some((item) => operationOf(item.operation)?.slices),
-        run: (ctx, keys) => this.#run(ctx, keys, message, credential?.name),
+        run: (ctx, keys) => this.#run(ctx, keys, message, named?.name),
       });
       const { acts, caller, value } = result;
+      if (named) state.people.workloads.forgive({ tenant, address: request.remoteAddress ?? 'local' });
       const did = acts.map(({ status }) => status);
       const granted = acts.every((act) => act.granted);
       return { outcome: told(value), tenant, keyid: caller.id, dialect: 'kmip', did, granted };
     } catch (error) {
-      const outcome = refused(error);
-      const items = message.items.slice(0, message.onFailure === 'continue' ? undefined : 1);
-      const now = this.#appliance.world.now();
-      const answer = answerMessage(
-        message.version,
-        now,
-        items.map((item) => resultItem(message.version, item, { error })),
-      );
-      return { outcome: { ...told(answer), cause: outcome.cause }, tenant, dialect: 'kmip', granted: false };
+      const why = await this.#refusal(request, state, handle, { named, action, error });
+      return { outcome: this.#refused(message, why), tenant, dialect: 'kmip', granted: false };
     }
   }
 
-  /** The tenant that knows the certificate, or its authority. */
-  async #find({ tenants }: OpenState, certificate: PresentedCertificate): Promise<Found | undefined> {
-    const names = tenants.names();
-    const last = this.#tenants.get(certificate);
-    const ordered = last === undefined ? names : [last, ...names.filter((name) => name !== last)];
-    const handles = ordered.flatMap((name) => tenants.byName(name) ?? []);
-    for (const handle of handles) {
-      if (!handle.store.read((tables) => provenBy(tables, certificate))) continue;
-      this.#tenants.set(certificate, handle.tenant.name);
-      return { handle, isKnown: true };
-    }
-    // For certain: another node may have made the proof.
-    for (const handle of handles) {
-      const is = (tables: Tables) => ({
-        proof: provenBy(tables, certificate) !== undefined,
-        ...this.#authority(tables, certificate),
-      });
-      const { proof, authority } = await handle.store.transaction(is);
-      if (proof || authority) return { handle, isKnown: proof };
-    }
-    return undefined;
+  /** The error to answer with; that of an unknown client is logged. */
+  async #refusal(
+    request: ApiRequest,
+    state: OpenState,
+    handle: TenantHandle,
+    { named, action, error }: { named: NamedBearer | undefined; action: string; error: unknown },
+  ): Promise<unknown> {
+    if (!(error instanceof KmsError) || error.code !== 'unauthenticated') return error;
+    const reason = named ? 'its name or password is wrong, or no longer good' : 'its proof or API key is not in force';
+    this.#clients.logRefusal(request, handle, reason, named);
+    return named ? this.#clients.refuseCredential(state, request, handle, { named, action, error }) : error;
   }
 
-  #authority(tables: Tables, certificate: PresentedCertificate): { readonly authority: boolean } {
-    return { authority: isOfKnownAuthority(tables, certificate, this.#appliance.world.now()) };
+  /** The answer to a message of which nothing was done. */
+  #refused(message: RequestMessage, error: unknown): Outcome {
+    const items = message.items.slice(0, message.onFailure === 'continue' ? undefined : 1);
+    const results = items.map((item) => resultItem(message.version, item, { error }));
+    const answer = answerMessage(message.version, this.#appliance.world.now(), results);
+    return { ...told(answer), cause: refused(error).cause };
   }
 
   /** The part that clients without an API key may know. */
-  #answerStranger({ version, items }: RequestMessage): Uint8Array {
+  #answerStranger(request: ApiRequest, handle: TenantHandle, { version, items }: RequestMessage): RequestResult {
     const results = items.map((item): [BatchItem, ItemResult] => {
       try {
         const { open } = knownOperation(item, version);
@@ -156,12 +149,16 @@ class KmipSurface {
         return [item, { error }];
       }
     });
+    if (results.some(([, { error }]) => error === unknownClient)) {
+      this.#clients.logRefusal(request, handle, 'no API key has its certificate as a proof');
+    }
     const now = this.#appliance.world.now();
-    return answerMessage(
+    const answer = answerMessage(
       version,
       now,
       results.map(([item, result]) => resultItem(version, item, result)),
     );
+    return { outcome: told(answer), tenant: handle.tenant.id };
   }
 
   /** The answer to a message, made in the transaction. */
@@ -259,11 +256,13 @@ class Undone extends Error {
 
 class TooLong extends Error {}
 
-/** Acts that are recorded as taken back: `count` of them from `from` on. */
+/** Acts that are recorded as taken back, which none that was granted shows otherwise: `count` of them from `from` on. */
 function markUndone(ctx: BatchContext, from: number, count: number): void {
   for (let n = from; n < from + count; n++) {
     const act = ctx.acts[n];
-    if (act) ctx.acts[n] = { ...act, deed: undefined, props: { ...act.props, undone: true } };
+    if (!act) continue;
+    const status = act.status < 400 ? 409 : act.status;
+    ctx.acts[n] = { ...act, status, deed: undefined, props: { ...act.props, undone: true } };
   }
 }
 
@@ -305,7 +304,7 @@ function typeNamed({ managedKeys }: Pick<Tables, 'managedKeys'>, payload: Struct
 }
 
 /** An API key's id and secret, as name and password; other names and passwords prove nothing here, and do no harm. */
-function credentialIn({ credential }: RequestMessage) {
+function credentialIn({ credential }: RequestMessage): NamedBearer | undefined {
   if (!credential || !/^apik_/.test(credential.name)) return undefined;
   return { name: credential.name, bearer: new Bearer(credential.password) };
 }
