@@ -93,7 +93,9 @@ export function findKmipObject(ctx: Context, id: string, right: KmipRight): Kmip
     throw new KmsError('conflict', 'the public half of a pair follows the private key, which is changed instead');
   }
   if (found && may(ctx, found, found.isPublicHalf && right === 'export' ? 'read' : right)) return found;
-  if (found && isVisible(ctx, found)) throw missingFlag(ownKmipFlags[right]);
+  if (found && isVisible(ctx, found)) {
+    throw missingFlag(found.row?.owner === ctx.caller.id ? ownKmipFlags[right] : `key.${right}`);
+  }
   throw new KmsError('not-found', 'there is no such object');
 }
 
@@ -208,14 +210,15 @@ export function insertKmipObject(ctx: Context, wanted: NewObject): KmipObject {
   const { tx, world, caller } = ctx;
   const { type, origin, isExportable } = wanted;
   const id = world.newId('mkey');
-  const made = insertKey(ctx, {
+  const draft = {
     name: `kmip-${id.slice('mkey_'.length)}`,
     type,
-    uses: [...possibleUses(type, wanted.uses), 'export'],
+    uses: [...possibleUses(type, wanted.uses), 'export' as const],
     exportable: true,
     origin,
     deletionAllowed: true,
-  });
+  };
+  const made = insertKey(ctx, draft, id);
   addVersion(ctx, made, wanted.material, origin);
   const now = world.now();
   const { activateAt, deactivateAt } = wanted;

@@ -79,7 +79,7 @@ export function createManagedKey(
 }
 
 /** Makes a managed key without a version. */
-export function insertKey(ctx: Context, input: NewKey): ManagedKey {
+export function insertKey(ctx: Context, input: NewKey, id: string = ctx.world.newId('mkey')): ManagedKey {
   const { tx, tenant, world } = ctx;
   const { type = 'aes256-gcm', derived = false, origin = 'generated', aliases = [] } = input;
   const name = checkKeyName(input.name, ctx.dialect);
@@ -102,7 +102,6 @@ export function insertKey(ctx: Context, input: NewKey): ManagedKey {
   if (deactivateAt !== undefined && deactivateAt <= now) {
     throw invalidField('deactivateAt', 'expected a time to come: the key would never protect anything');
   }
-  const id = world.newId('mkey');
   tx.managedKeys.insert({
     id,
     name,

@@ -2,6 +2,7 @@
 
 import { isAllowed } from '../../core/authorization.ts';
 import { describedObject, findKmipObject, type KmipObject, setKmipFields } from '../../core/kmip-objects.ts';
+import { checkCount } from './attribute-limits.ts';
 import { type Attribute, AttributeSet, readOne, readReference, ruleOf, writeAttribute } from './attributes.ts';
 import { allAttributes, attributesOf, hasState, storeAttributes, typeOf } from './objects.ts';
 import { idAnswer, type Operation, type Work } from './operation.ts';
@@ -51,7 +52,7 @@ function put(work: Work, object: KmipObject, { name, value }: Attribute, set: At
     setKmipFields(work.ctx, object.key.id, { exportable: value.value });
     return;
   }
-  set.checkSize();
+  checkCount(set);
   const isLess = name === 'Sensitive' && value.value === false;
   const full = isLess ? set.withOne('Always Sensitive', boolean(tags.attributeValue, false)) : set;
   try {

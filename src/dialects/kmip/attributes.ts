@@ -3,6 +3,7 @@
 import { fromBase64, toBase64 } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { JsonObject } from '../../model/json.ts';
+import { attributeLimits, checkValue, isCustom } from './attribute-limits.ts';
 import { Refusal, reasons } from './reasons.ts';
 import { tags } from './tags.ts';
 import {
@@ -109,19 +110,6 @@ export const attributeRules: readonly AttributeRule[] = [
 const byName = new Map(attributeRules.map((rule) => [rule.name, rule]));
 const byTag = new Map(attributeRules.map((rule) => [rule.tag, rule]));
 
-const attributeLimits = {
-  ofObject: 200,
-  custom: 50,
-  valueBytes: 4096,
-  customBytes: 1024,
-  nameBytes: 255,
-} as const;
-
-/** Attributes of the client's own (`x-`) and of others' servers (`y-`). */
-function isCustom(name: string): boolean {
-  return /^[xy]-/.test(name);
-}
-
 /** The rule of an attribute that the version has. Throws `Refusal`. */
 export function ruleOf(name: string, version: Version): AttributeRule | undefined {
   const rule = byName.get(name);
@@ -157,7 +145,7 @@ export function readAttribute(version: Version, item: Item, isSearch = false): A
   if (rule && value.type !== rule.type) {
     throw new Refusal(reasons.invalidField, `${name} has the type ${rule.type}, not ${value.type}`);
   }
-  checkLength(name, value);
+  if (!isSearch) checkValue(name, value);
   if (value.type === 'structure' && !isSearch) checkFields(name, value);
   return { name, index, value: { ...value, tag: tags.attributeValue } as Item };
 }
@@ -197,13 +185,6 @@ function customName(from: Structure): string {
 function vendorParts(name: string): readonly [vendor: string, name: string] {
   const [, vendor, rest] = /^x-([^:]+):(.*)$/s.exec(name) ?? [];
   return vendor !== undefined && rest !== undefined ? [vendor, rest] : [name.slice(0, 1), name.slice(2)];
-}
-
-function checkLength(name: string, value: Item): void {
-  const length = encodeItem(value).length;
-  const most = isCustom(name) ? attributeLimits.customBytes : attributeLimits.valueBytes;
-  if (length > most) throw new Refusal(reasons.invalidField, `an attribute has at most ${most} bytes`);
-  if (name.length > attributeLimits.nameBytes) throw new Refusal(reasons.invalidField, 'the attribute has a long name');
 }
 
 function checkFields(name: string, value: Structure): void {
@@ -392,15 +373,6 @@ export class AttributeSet {
   has(name: string, value: Item): boolean {
     return [...this.get(name).values()].some((each) => isSameValue(each, value));
   }
-
-  /** Throws `Refusal` if there are too many. */
-  checkSize(): void {
-    const custom = [...this.#values].filter(([name]) => isCustom(name));
-    const count = (some: readonly (readonly [string, Values])[]) => some.reduce((sum, [, { size }]) => sum + size, 0);
-    if (count([...this.#values]) > attributeLimits.ofObject || count(custom) > attributeLimits.custom) {
-      throw new Refusal(reasons.invalidField, 'the object has as many attributes as it may');
-    }
-  }
 }
 
 const none: Values = new Map();
@@ -422,13 +394,8 @@ export function flagIn(set: AttributeSet, name: string): boolean | undefined {
   return item?.type === 'boolean' ? item.value : undefined;
 }
 
-/** Epoch milliseconds of a date. Throws `Refusal` for one that no clock has. */
+/** Epoch milliseconds of a date. */
 export function timeIn(set: AttributeSet, name: string): number | undefined {
   const item = set.first(name);
-  if (item?.type !== 'date') return undefined;
-  if (item.value < 0n || item.value > latest) throw new Refusal(reasons.invalidField, `${name} is no date`);
-  return Number(item.value) * 1000;
+  return item?.type === 'date' ? Number(item.value) * 1000 : undefined;
 }
-
-/** The last second of the year 9999. */
-const latest = 253_402_300_799n;

@@ -5,9 +5,9 @@ import { blockEncrypt, ivLengths } from '../../crypto/managed/block-modes.ts';
 import { counterKey, type DerivingHash, hashKey, hmacKey } from '../../crypto/managed/derivation.ts';
 import { flagIn, numberIn, readAttributes } from './attributes.ts';
 import { cipherOf, cryptographic } from './cryptography.ts';
-import { formats, hashes, linkTypes, objectTypes, usages } from './enumerations.ts';
+import { formats, hashes, objectTypes, usages } from './enumerations.ts';
 import { symmetricKey } from './key-values.ts';
-import { addLink, givenSet, makeObject } from './making.ts';
+import { givenSet, linkDerived, makeObject } from './making.ts';
 import { madeShape } from './objects.ts';
 import { idAnswer, type Operation } from './operation.ts';
 import { Refusal, reasons } from './reasons.ts';
@@ -64,8 +64,7 @@ export const deriveKey: Operation = {
         ...{ objectType, kept, shape, set, format },
         ...{ form: 'key', digested: bytes, isMade: true },
       });
-      addLink(work, made, linkTypes.derivationBase, base.key.id);
-      addLink(work, base, linkTypes.derivedKey, made.key.id, true);
+      linkDerived(work, base, made);
       return idAnswer(made);
     } finally {
       key.fill(0);

@@ -5,6 +5,7 @@ import { insertKmipObject, type KmipObject, needMaking } from '../../core/kmip-o
 import { publicKeyOf } from '../../crypto/managed/keys.ts';
 import { type KeyType, keyTypeFacts } from '../../model/key-types.ts';
 import type { KmipForm } from '../../store/tables/kmip-objects.ts';
+import { attributeLimits, checkCount, checkGrowth } from './attribute-limits.ts';
 import { type Attribute, AttributeSet, flagIn, numberIn, readAttributes, ruleOf, timeIn } from './attributes.ts';
 import { algorithms, formats, linkTypes, objectTypes } from './enumerations.ts';
 import { formatted, type KeptKey, symmetricKey, typeToMake, usualFormat } from './key-values.ts';
@@ -34,7 +35,7 @@ export function givenSet(given: readonly Attribute[], version: number): Attribut
     }
     set = set.withMore(name, item);
   }
-  set.checkSize();
+  checkCount(set);
   return set;
 }
 
@@ -57,6 +58,8 @@ interface MadeObject {
 export function makeObject(work: Work, wanted: MadeObject): KmipObject {
   const { ctx } = work;
   const { objectType, kept, set, isMade } = wanted;
+  // Times of the managed key are taken from here.
+  checkGrowth(new AttributeSet(), set);
   const isExportable = flagIn(set, 'Extractable') ?? true;
   const object = insertKmipObject(ctx, {
     owner: wanted.owner,
@@ -215,6 +218,20 @@ export function makePair(
 
 function withAlgorithm(set: AttributeSet, algorithm: number): AttributeSet {
   return set.withOne('Cryptographic Algorithm', enumeration(value, algorithm));
+}
+
+/** Links to derived keys that their base has: any further ones are found by the links that those have to it. */
+const mostDerivedLinks = 50;
+
+/** Links the base and what was derived from it. */
+export function linkDerived(work: Work, base: KmipObject, made: KmipObject): void {
+  addLink(work, made, linkTypes.derivationBase, base.key.id);
+  const links = [...attributesOf(base).get('Link').values()];
+  const derived = links.filter(
+    (each) => each.type === 'structure' && fieldOf(each, tags.linkType, 'enumeration') === linkTypes.derivedKey,
+  );
+  if (derived.length >= mostDerivedLinks || links.length >= attributeLimits.links) return;
+  addLink(work, base, linkTypes.derivedKey, made.key.id, true);
 }
 
 /** Replaces a link of the type, if there is one. */

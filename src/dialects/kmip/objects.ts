@@ -15,6 +15,7 @@ import { sha256 } from '../../crypto/fast-hash.ts';
 import { KmsError } from '../../errors.ts';
 import type { KeyUse } from '../../model/key-types.ts';
 import { keyTypeFacts } from '../../model/key-types.ts';
+import { checkGrowth } from './attribute-limits.ts';
 import { AttributeSet, nameText } from './attributes.ts';
 import { formats, linkTypes, objectTypes, sha256 as sha256Number, states, usages } from './enumerations.ts';
 import { algorithmOf, formatted, type KeptKey, noFormat, usualFormat } from './key-values.ts';
@@ -239,7 +240,15 @@ export function madeShape(
 
 const seed = 2;
 
-export const shapeText = (shape: Structure): string => toBase64(encodeItem(shape));
+/** Bytes of an object without its value. */
+const longestShape = 4096;
+
+/** The shape as it is stored. Throws `Refusal` for one that is too long. */
+export function shapeText(shape: Structure): string {
+  const bytes = encodeItem(shape);
+  if (bytes.length <= longestShape) return toBase64(bytes);
+  throw new Refusal(reasons.invalidField, `an object has at most ${longestShape} bytes beside its value`);
+}
 
 export function formatOf(shape: Structure): number | undefined {
   return fieldOf(structureIn(shape, tags.keyBlock), tags.keyFormatType, 'enumeration');
@@ -314,6 +323,7 @@ export function storeAttributes(
 ): void {
   if (!row) throw new Refusal(reasons.generalFailure, 'the object has no attributes of its own');
   const before = attributesOf({ row });
+  checkGrowth(before, set);
   const names = namesIn(set);
   const isRenamed = names.join('\0') !== namesIn(before).join('\0');
   setKmipAttributes(ctx, row, set.toJson(), isRenamed ? names : undefined);

@@ -41,10 +41,18 @@ interface Brought {
   readonly shape: Structure;
 }
 
-function without(from: Structure, tag: number): Structure {
+/** Fields of objects and their key blocks that are kept beside the value. */
+const keptTags: ReadonlySet<number> = new Set([
+  ...[tags.certificateType, tags.secretDataType, tags.opaqueDataType, tags.keyBlock],
+  ...[tags.keyFormatType, tags.keyCompressionType, tags.cryptographicAlgorithm, tags.cryptographicLength],
+  tags.keyWrappingData,
+]);
+
+/** What is kept of an object or key block beside its value. */
+function keptOf(from: Structure): Structure {
   return structure(
     from.tag,
-    from.value.filter((each) => each.tag !== tag),
+    from.value.filter(({ tag }) => keptTags.has(tag)),
   );
 }
 
@@ -59,7 +67,7 @@ function stored(bytes: Uint8Array, form: KmipForm, shape: Structure, format?: nu
 function plainValue(object: Structure, tag: number): Brought {
   const bytes = fieldOf(object, tag, 'bytes');
   if (!bytes) throw new Refusal(reasons.invalidField, 'the object has no value');
-  return stored(bytes, 'value', without(object, tag));
+  return stored(bytes, 'value', keptOf(object));
 }
 
 function broughtKey(work: Work, objectType: number, object: Structure, algorithm: number | undefined): Brought {
@@ -70,7 +78,7 @@ function broughtKey(work: Work, objectType: number, object: Structure, algorithm
   if (!found) throw new Refusal(reasons.featureNotSupported, 'objects without a value are not kept here');
   const shape = structure(
     object.tag,
-    object.value.map((each) => (each.tag === tags.keyBlock ? without(block, tags.keyValue) : each)),
+    keptOf(object).value.map((each) => (each.tag === tags.keyBlock ? keptOf(block) : each)),
   );
   if (found.type === 'bytes') return stored(found.value, 'wrapped', shape, format);
   const material = found.type === 'structure' ? one(found, tags.keyMaterial) : undefined;
