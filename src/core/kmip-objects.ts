@@ -1,6 +1,7 @@
 // KMIP's objects: managed keys with an owner, names of their own, and attributes. An object is its owner's by default;
 // others see it by the flags of the managed key. A caller that may not know of an object is told that there is none.
 import { fieldsError, KmsError } from '../errors.ts';
+import { flagName } from '../model/flags.ts';
 import type { JsonObject } from '../model/json.ts';
 import { type KeyState, stateAfter } from '../model/key-states.ts';
 import { type KeyType, type KeyUse, keyTypeFacts, usesProblem } from '../model/key-types.ts';
@@ -94,7 +95,8 @@ export function findKmipObject(ctx: Context, id: string, right: KmipRight): Kmip
   }
   if (found && may(ctx, found, found.isPublicHalf && right === 'export' ? 'read' : right)) return found;
   if (found && isVisible(ctx, found)) {
-    throw missingFlag(found.row?.owner === ctx.caller.id ? ownKmipFlags[right] : `key.${right}`);
+    const isOwn = found.row?.owner === ctx.caller.id;
+    throw missingFlag(isOwn ? ownKmipFlags[right] : flagName(`key.${right}`, found.key.name));
   }
   throw new KmsError('not-found', 'there is no such object');
 }

@@ -45,7 +45,7 @@ export class Pieces {
     const all = this.joined(this.#length);
     this.#pieces = all.length > length ? [all.subarray(length)] : [];
     this.#length -= length;
-    return all.slice(0, length);
+    return new Uint8Array(all.subarray(0, length));
   }
 
   clear(): void {

@@ -1,4 +1,4 @@
-// Limits of attributes: of each value where it is read, and of all that an object has where they are stored.
+// Limits of attributes: each value is checked where it is read, and an object with all of its own where it is stored.
 import { Refusal, reasons } from './reasons.ts';
 import { tags } from './tags.ts';
 import { encodeItem, fieldOf, type Item } from './ttlv.ts';
@@ -59,7 +59,7 @@ export function checkCount(set: Values): void {
   if (others > ofObject || links > mostLinks || custom > mostCustom) throw tooMany();
 }
 
-/** Throws `Refusal` if an object grows beyond its limits. What is too large already may shrink, or stay as it is. */
+/** Throws `Refusal` if an object grows beyond its limits. One that is too large already may shrink or stay so. */
 export function checkGrowth(before: Values, after: Values): void {
   const { ofObject, ofServer, links, custom, bytes } = attributeLimits;
   const [old, now] = [counted(before), counted(after)];

@@ -48,7 +48,7 @@ const keptTags: ReadonlySet<number> = new Set([
   tags.keyWrappingData,
 ]);
 
-/** What is kept of an object or key block beside its value. */
+/** The fields of an object or key block that are kept beside its value. */
 function keptOf(from: Structure): Structure {
   return structure(
     from.tag,

@@ -66,7 +66,7 @@ class KmipSurface {
     const now = this.#appliance.world.now();
     if (state.sealed) {
       const outcome = told(refusedMessage(14, now, sealedError));
-      // Whose certificate it is cannot be known now, which the listener must know.
+      // The listener must know that no certificate could be looked up.
       return { outcome: request.surface === 'kmip' ? { ...outcome, status: 503, sentStatus: 200 } : outcome };
     }
     const found = await this.#clients.find(state, certificate, request.remoteAddress);
