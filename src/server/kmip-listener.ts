@@ -27,7 +27,7 @@ interface KmipLimits {
   /** Milliseconds for the rest of a message that has begun, and between two messages. */
   readonly begun: number;
   readonly idle: number;
-  /** The same before a message of a client that is known. */
+  /** Milliseconds until a message of a client that is known. */
   readonly stranger: number;
   readonly handshake: number;
   readonly connections: number;
@@ -179,6 +179,9 @@ interface From {
   readonly address: string | undefined;
 }
 
+/** Parts of the time for which a stranger's connection is kept. */
+const strangerTurns = 10;
+
 class Connection {
   readonly #socket: TLSSocket;
   readonly #around: Around;
@@ -192,20 +195,33 @@ class Connection {
   #isAsking = false;
   #isEnding = false;
   #late: NodeJS.Timeout | undefined;
+  readonly #clock: NodeJS.Timeout;
 
   constructor(socket: TLSSocket, around: Around, from: From) {
     this.#socket = socket;
     this.#around = around;
     this.#from = from;
-    // Anybody can make a certificate, so those that nobody knows yet are kept shortly.
-    socket.setTimeout(around.limits.stranger, () => {
-      if (!this.#isAsking) socket.destroy();
-    });
+    socket.setTimeout(around.limits.idle, () => socket.destroy());
+    this.#clock = this.#expectClient();
     socket.on('data', (chunk: Uint8Array) => this.#take(chunk));
     socket.once('close', () => {
       clearTimeout(this.#late);
+      clearInterval(this.#clock);
       this.#count(0);
     });
+  }
+
+  /**
+   * Closes the connection unless a message of a known client comes in time: anybody can make a certificate. Time is
+   * counted in turns, so that a pause of this process, which reads nothing meanwhile, is only one of them.
+   */
+  #expectClient(): NodeJS.Timeout {
+    let left = strangerTurns;
+    const turn = (): void => {
+      if (!this.#isAsking) left--;
+      if (left <= 0) this.#socket.destroy();
+    };
+    return setInterval(turn, this.#around.limits.stranger / strangerTurns).unref();
   }
 
   /** Closes the connection, after the message under way. */
@@ -307,7 +323,7 @@ class Connection {
   #know(): void {
     if (this.#isKnown) return;
     this.#isKnown = true;
-    this.#socket.setTimeout(this.#around.limits.idle);
+    clearInterval(this.#clock);
   }
 
   #refuseClient(): void {

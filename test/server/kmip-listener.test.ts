@@ -330,15 +330,15 @@ test('a connection is kept shortly until a message came from a client that is kn
   const short = await alone({ stranger: 50 });
   await new Peer(short.port, shown).closed;
   await short.listener.end(0);
-  const sealed = await alone({ stranger: 50 }, undefined, { status: 503, sentStatus: 200 });
+  const sealed = await alone({ stranger: 2000 }, undefined, { status: 503, sentStatus: 200 });
   const early = new Peer(sealed.port, shown);
   early.send(query);
   await early.closed;
   await sealed.listener.end(0);
-  const known = await alone({ stranger: 600_000, idle: 50 });
+  const known = await alone({ stranger: 600_000 });
   const peer = new Peer(known.port, shown);
   peer.send(query);
   assert.equal((await peer.answer())?.[0]?.status, 0);
-  await peer.closed;
+  peer.end();
   await known.listener.end(0);
 });

@@ -256,7 +256,7 @@ class Undone extends Error {
 
 class TooLong extends Error {}
 
-/** Acts that are recorded as taken back, which none that was granted shows otherwise: `count` of them from `from` on. */
+/** Acts are recorded as taken back, with a status that says so: `count` of them from `from` on. */
 function markUndone(ctx: BatchContext, from: number, count: number): void {
   for (let n = from; n < from + count; n++) {
     const act = ctx.acts[n];
