@@ -56,6 +56,16 @@ test('if the certificate is refused, neither the API key nor a file stays', asyn
   assert.equal(existsSync(d.path('san')), false);
 });
 
+test('a flag that grants nothing is refused before anything is made', async () => {
+  await using d = await servedDesk();
+  const before = await keys(d);
+  const refused = await d.kms(`${create} --flag kmip.gett`);
+  assert.equal(refused.code, 2);
+  assert.match(refused.stderr, /kmip\.get/);
+  assert.deepEqual(await keys(d), before);
+  assert.equal(existsSync(d.path('san')), false);
+});
+
 test('if a file cannot be written, nothing is made', async () => {
   await using d = await servedDesk();
   const before = await keys(d);

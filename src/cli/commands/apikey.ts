@@ -325,14 +325,14 @@ export function flagsOf(cli: Flagged, any = cli.get('--any-flag')): Record<strin
 
 /**
  * Throws `usage` for a name that grants nothing here: it is probably mistyped, and would only show when a request is
- * refused.
+ * refused. `anyFlag` says whether the command has --any-flag.
  */
-export function checkKnown(option: string, names: readonly string[]): void {
+export function checkKnown(option: string, names: readonly string[], anyFlag = true): void {
   const unknown = names.find((name) => !isKnownFlag(name));
   if (unknown === undefined) return;
   const meant = likelyFlag(unknown);
   const question = meant === undefined ? '' : `; did you mean ${meant}?`;
   throw new KmsError('usage', `${option}: "${unknown}" grants nothing in this appliance${question}`, {
-    hint: 'for a flag that a program of your own looks at, add --any-flag',
+    ...(anyFlag && { hint: 'for a flag that a program of your own looks at, add --any-flag' }),
   });
 }

@@ -10,6 +10,7 @@ import { clientPage, type KmipPlace } from '../kmip-settings.ts';
 import { printThing } from '../output.ts';
 import { remoteAddress } from '../target.ts';
 import { uidQuery } from './account.ts';
+import { checkKnown } from './apikey.ts';
 import { filesFor } from './proof-certificate.ts';
 
 type CreateCli = CliOf<typeof kmipClient.create>;
@@ -28,6 +29,7 @@ const moreFiles = [
 export async function create(cli: CreateCli): Promise<void> {
   const accountId = cli.get('--account');
   const named = cli.get('--flag');
+  checkKnown('--flag', named, false);
   const flags = Object.fromEntries((named.length > 0 ? named : ['kmip.*']).map((flag) => [flag, true]));
   const out = cli.get('--out');
   const name = cli.get('<NAME>');
