@@ -1,4 +1,5 @@
 // The certificate that the appliance issued, as a PKCS #12 file under a new password.
+import { toHex } from '../crypto/bytes.ts';
 import { pemBlock } from '../crypto/pem.ts';
 import { toPkcs12 } from '../crypto/pkcs12.ts';
 import { systemRandom } from '../crypto/random.ts';
@@ -28,7 +29,7 @@ export function pkcs12File(
     throw new KmsError('invalid', 'expected a certificate with its key and authority from the appliance');
   }
   // Printable letters, so that all software means the same bytes.
-  const password = [...systemRandom(passwordBytes)].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  const password = toHex(systemRandom(passwordBytes));
   try {
     const bytes = toPkcs12({ certificate: leaf, privateKey: key, authority, name, password }, systemRandom);
     return { bytes, password };

@@ -1,7 +1,8 @@
 // Dependents of a managed key: their uses are counted, and told before the key goes. A key that was used in the last
-// day goes only if the caller says so.
+// day goes only if the caller says so. A key that goes waits out its days first.
 import type { Answer } from '../api/endpoints.ts';
 import { KmsError } from '../errors.ts';
+import { type KeyState, stateAfter } from '../model/key-states.ts';
 import { timestamp } from '../model/timestamp.ts';
 import type { ManagedKey } from '../store/tables/managed-keys.ts';
 import type { Context } from './context.ts';
@@ -43,4 +44,28 @@ export function needUnused(ctx: Context, key: ManagedKey, what: string, version?
     'conflict',
     `${who} used the key in the last 24 hours: say \`used: true\` if it is to be ${what} all the same`,
   );
+}
+
+/**
+ * Sets a key aside that is in this state, for as many days as it can be restored. Returns when it is destroyed, in
+ * epoch milliseconds. Throws `conflict` if its state does not allow it.
+ */
+export function scheduleDeletion(
+  { tx, world }: Pick<Context, 'tx' | 'world'>,
+  id: string,
+  state: KeyState,
+  days: number,
+): number {
+  const after = stateAfter(state, 'schedule-deletion', undefined);
+  if ('problem' in after) throw new KmsError('conflict', after.problem);
+  const now = world.now();
+  const destroyAt = now + days * dayLength;
+  tx.managedKeys.setState(id, {
+    state: after.state,
+    formerState: state,
+    deletedAt: now,
+    destroyAt,
+    updatedAt: now,
+  });
+  return destroyAt;
 }

@@ -10,7 +10,7 @@ import type { KeyVersion } from '../store/tables/managed-key-versions.ts';
 import type { ManagedKey } from '../store/tables/managed-keys.ts';
 import { isAllowed, missingFlag } from './authorization.ts';
 import type { Context } from './context.ts';
-import { dayLength } from './key-dependents.ts';
+import { scheduleDeletion } from './key-dependents.ts';
 import { addVersion, isAsymmetric, type KeyMaterial, openVersion } from './key-versions.ts';
 import { insertKey, mustFind, stateOf } from './managed-keys.ts';
 
@@ -324,19 +324,8 @@ const restoreDays = 30;
 
 /** Gone for its clients; an operator can restore the managed key. */
 export function destroyKmipObject(ctx: Context, { key, state }: KmipObject): void {
-  const { tx, world } = ctx;
   if (!key.deletionAllowed) throw new KmsError('conflict', 'deletion is not allowed for this key');
-  const after = stateAfter(state, 'schedule-deletion', undefined);
-  if ('problem' in after) throw new KmsError('conflict', after.problem);
-  const now = world.now();
-  const destroyAt = now + restoreDays * dayLength;
-  tx.managedKeys.setState(key.id, {
-    state: after.state,
-    formerState: state,
-    deletedAt: now,
-    destroyAt,
-    updatedAt: now,
-  });
+  scheduleDeletion(ctx, key.id, state, restoreDays);
 }
 
 /** The version that does the work of an object: the newest that is active, or the newest at all. */

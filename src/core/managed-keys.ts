@@ -18,7 +18,7 @@ import type { Ring, RingService } from '../store/tables/rings.ts';
 import { authorize, isAllowed } from './authorization.ts';
 import { accountOf, awsIdOf } from './aws-names.ts';
 import { type Context, needQuota } from './context.ts';
-import { dayLength, needUnused } from './key-dependents.ts';
+import { needUnused, scheduleDeletion } from './key-dependents.ts';
 import { nextVersion, publicKeyOfVersion } from './key-versions.ts';
 import { inPlace, type KeyWork } from './key-work.ts';
 import { kmipFieldsOf, needFreeKmipNames } from './kmip-names.ts';
@@ -281,24 +281,12 @@ export function deleteManagedKey(
   ctx: Context,
   { key: ref, days = 30, used = false }: NamedKey & Body<'deleteManagedKey'>,
 ): Answer<'deleteManagedKey'> {
-  const { tx, world } = ctx;
   const key = livingKey(ctx, ref);
   if (!key.deletionAllowed) {
     throw new KmsError('conflict', `error deleting policy ${key.name}: deletion is not allowed for this key`);
   }
   if (!used) needUnused(ctx, key, 'deleted');
-  const now = world.now();
-  const state = stateOf(ctx, key);
-  const after = stateAfter(state, 'schedule-deletion', undefined);
-  if ('problem' in after) throw new KmsError('conflict', after.problem);
-  const destroyAt = now + days * dayLength;
-  tx.managedKeys.setState(key.id, {
-    state: after.state,
-    formerState: state,
-    deletedAt: now,
-    destroyAt,
-    updatedAt: now,
-  });
+  const destroyAt = scheduleDeletion(ctx, key.id, stateOf(ctx, key), days);
   ctx.note({ object: keyRef(key) });
   return { name: key.name, id: key.id, restorableUntil: timestamp(destroyAt) };
 }

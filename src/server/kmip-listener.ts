@@ -1,8 +1,8 @@
 // The listener for KMIP: messages in TTLV over TLS, always with a client certificate. Each message is a request to the
 // app like any other; here it is found in the bytes, bounded before it is kept, and answered in order.
-import { createHash } from 'node:crypto';
 import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer, type TLSSocket } from 'node:tls';
+import { fingerprintOf } from '../dialects/kmip/clients.ts';
 import {
   headProblem,
   kmipPath,
@@ -105,7 +105,7 @@ export function kmipListener(answer: Answer, options: KmipOptions): KmipListener
       socket.destroy();
       return;
     }
-    const client = fingerprintOf(certificate.leaf);
+    const client = fingerprintOf(certificate);
     if (!clients.take(client)) {
       logger.warn({ address, certificate: client }, 'KMIP: a client has too many connections');
       socket.destroy();
@@ -160,11 +160,6 @@ class ConnectionCounts {
     if (left > 0) this.#counts.set(client, left);
     else this.#counts.delete(client);
   }
-}
-
-/** SHA-256 of a certificate, as browsers and OpenSSL show it, but without colons. */
-function fingerprintOf(der: Uint8Array): string {
-  return createHash('sha256').update(der).digest('hex');
 }
 
 interface Around {
@@ -328,7 +323,7 @@ class Connection {
 
   #refuseClient(): void {
     const { certificate, address } = this.#from;
-    const fingerprint = fingerprintOf(certificate.leaf);
+    const fingerprint = fingerprintOf(certificate);
     this.#around.logger.warn(
       { address, certificate: fingerprint },
       'KMIP: a client certificate was refused: no API key has it as a proof, and no authority here signed it',

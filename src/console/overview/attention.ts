@@ -90,14 +90,18 @@ function ofBackups({ configured, lastVerified, lastFailure, running }: Backups, 
   return [{ tone: 'bad', text: `The last verified backup is ${spanText(age)} old.`, mend }];
 }
 
-function ofKeys(keys: readonly EndingKey[], now: number): Concern[] {
-  const ending = keys
-    .map((key) => ({ key, left: key.expiresAt - now }))
+/** Those that end soon or ended lately, the most urgent first. `leftOf` tells the milliseconds that are left. */
+function endingSoon<T>(things: readonly T[], leftOf: (thing: T) => number) {
+  return things
+    .map((thing) => ({ thing, left: leftOf(thing) }))
     .filter(({ left }) => left <= endsSoon && left > -endedLately)
     .sort((a, b) => a.left - b.left);
+}
+
+function ofKeys(keys: readonly EndingKey[], now: number): Concern[] {
   return someOf(
-    ending,
-    ({ key: { keyid, name }, left }) => ({
+    endingSoon(keys, ({ expiresAt }) => expiresAt - now),
+    ({ thing: { keyid, name }, left }) => ({
       tone: left <= 0 ? 'bad' : 'warn',
       name: `API key ${name === '' ? keyid : name}`,
       text: left <= 0 ? `expired ${spanText(-left / second)} ago.` : `expires in ${spanText(left / second)}.`,
@@ -112,13 +116,9 @@ function ofKeys(keys: readonly EndingKey[], now: number): Concern[] {
 }
 
 function ofProofs(proofs: readonly EndingProof[], now: number): Concern[] {
-  const ending = proofs
-    .map((proof) => ({ proof, left: proof.endsAt - now }))
-    .filter(({ left }) => left <= endsSoon && left > -endedLately)
-    .sort((a, b) => a.left - b.left);
   return someOf(
-    ending,
-    ({ proof: { keyid, name }, left }) => ({
+    endingSoon(proofs, ({ endsAt }) => endsAt - now),
+    ({ thing: { keyid, name }, left }) => ({
       tone: left <= 0 ? 'bad' : 'warn',
       name: `API key ${name === '' ? keyid : name}`,
       text:

@@ -168,6 +168,7 @@ function compareAge(a: ProvenCertificate['proof'], b: ProvenCertificate['proof']
   return a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1);
 }
 
-function fingerprintOf({ leaf }: PresentedCertificate): string {
+/** SHA-256 of a certificate, as browsers and OpenSSL show it, but without colons. */
+export function fingerprintOf({ leaf }: Pick<PresentedCertificate, 'leaf'>): string {
   return toHex(sha256(leaf));
 }
