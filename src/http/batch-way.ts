@@ -64,6 +64,8 @@ interface Batch<R> {
   readonly action: string;
   /** A credential beside the certificate, which is then only its company. */
   readonly credential?: Bearer | undefined;
+  /** The proof that the certificate must still be; undefined for whichever it is now. */
+  readonly proof?: string | undefined;
   /** Whether some of its work is to be done on another thread first. */
   readonly isCostly: boolean;
   /** Whether it may take more than one turn of the event loop. */
@@ -111,7 +113,7 @@ export class BatchWay {
   }
 
   /** The caller by whom the request queues. */
-  #asker(request: ApiRequest, { store }: TenantHandle, batch: Pick<Batch<unknown>, 'credential'>): string {
+  #asker(request: ApiRequest, { store }: TenantHandle, batch: Pick<Batch<unknown>, 'credential' | 'proof'>): string {
     try {
       return store.read((tx) => this.#callerOf(tx, request, batch)?.caller.id) ?? 'unknown';
     } catch (error) {
@@ -123,10 +125,12 @@ export class BatchWay {
   #callerOf(
     tx: Pick<Transaction, 'apiKeys' | 'proofs' | 'sessions' | 'users' | 'workloadSessions'>,
     from: ApiRequest,
-    { credential }: Pick<Batch<unknown>, 'credential'>,
+    { credential, proof }: Pick<Batch<unknown>, 'credential' | 'proof'>,
   ) {
     const now = this.#appliance.world.now();
-    return credential ? authenticate(tx, credential, from, now) : authenticateCertificate(tx, from, now);
+    if (credential) return authenticate(tx, credential, from, now);
+    const found = authenticateCertificate(tx, from, now);
+    return proof === undefined || found?.caller.proof?.id === proof ? found : undefined;
   }
 
   async #rehearse<R>(request: ApiRequest, open: OpenState, handle: TenantHandle, batch: Batch<R>, turn: Turn) {

@@ -39,6 +39,8 @@ export interface Outcome {
   readonly cause?: unknown;
   /** The refusal's reason, for the log alone. */
   readonly reason?: string;
+  /** Told to somebody who is not known by a credential: a listener with connections of its own keeps them shortly. */
+  readonly isToStranger?: boolean;
 }
 
 /** An outcome with what the log and the metrics say of the request. */

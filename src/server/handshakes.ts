@@ -1,5 +1,6 @@
 // Handshakes of TLS in turn: each takes the thread about a millisecond, so that many at once would hold up everything
-// else. Connections beyond a few wait, and those beyond many are closed.
+// else. Connections beyond a few wait, and those beyond many are closed. No address has all turns, or all places to
+// wait, so that one whose handshakes hang holds up itself alone.
 import type { Socket } from 'node:net';
 import type { Server, TLSSocket } from 'node:tls';
 
@@ -8,19 +9,29 @@ interface HandshakeLimits {
   readonly atOnce: number;
   /** Connections that wait for theirs. */
   readonly waiting: number;
+  /** The same from one address. */
+  readonly atOnceOfAddress: number;
+  readonly waitingOfAddress: number;
   /** Milliseconds that a handshake may take, and a connection may wait for it. */
   readonly patience: number;
 }
 
-const usualLimits: HandshakeLimits = { atOnce: 16, waiting: 1024, patience: 10_000 };
+const usualLimits: HandshakeLimits = {
+  atOnce: 16,
+  waiting: 1024,
+  atOnceOfAddress: 8,
+  waitingOfAddress: 512,
+  patience: 10_000,
+};
 
 export class HandshakeQueue {
   readonly #server: Server;
   readonly #limits: HandshakeLimits;
-  readonly #waiting = new Set<Socket>();
+  readonly #waiting = new Map<Socket, string>();
   /** Ends of turns, by peer. */
   readonly #ends = new Map<string, () => void>();
-  #underWay = 0;
+  readonly #underWay = new Counts();
+  readonly #waitingOf = new Counts();
 
   /** @param server its connections are handed to it by `take`, and by nothing else. */
   constructor(server: Server, limits: HandshakeLimits = usualLimits) {
@@ -30,35 +41,44 @@ export class HandshakeQueue {
 
   /** Takes a new connection, whose handshake begins when it is its turn. */
   take(socket: Socket): void {
+    const address = socket.remoteAddress ?? '';
+    const { waiting, waitingOfAddress, patience } = this.#limits;
     socket.on('error', () => socket.destroy());
-    if (this.#underWay < this.#limits.atOnce) {
-      this.#begin(socket);
+    if (this.#hasTurn(address)) {
+      this.#begin(socket, address);
       return;
     }
-    if (this.#waiting.size >= this.#limits.waiting) {
+    if (this.#waiting.size >= waiting || this.#waitingOf.of(address) >= waitingOfAddress) {
       socket.destroy();
       return;
     }
-    this.#waiting.add(socket);
-    const late = setTimeout(() => socket.destroy(), this.#limits.patience).unref();
+    this.#waiting.set(socket, address);
+    this.#waitingOf.add(address, 1);
+    const late = setTimeout(() => socket.destroy(), patience).unref();
     socket.once('close', () => {
       clearTimeout(late);
-      this.#waiting.delete(socket);
+      this.#leave(socket, address);
     });
   }
 
-  #begin(socket: Socket): void {
-    this.#underWay++;
+  #hasTurn(address: string): boolean {
+    const { atOnce, atOnceOfAddress } = this.#limits;
+    return this.#underWay.total < atOnce && this.#underWay.of(address) < atOnceOfAddress;
+  }
+
+  #leave(socket: Socket, address: string): void {
+    if (this.#waiting.delete(socket)) this.#waitingOf.add(address, -1);
+  }
+
+  #begin(socket: Socket, address: string): void {
+    this.#underWay.add(address, 1);
     let isUnderWay = true;
     const end = (): void => {
       if (!isUnderWay) return;
       isUnderWay = false;
-      this.#underWay--;
-      const [next] = this.#waiting;
-      if (!next) return;
-      this.#waiting.delete(next);
+      this.#underWay.add(address, -1);
       // In another turn of the event loop, so that others are served in between.
-      setImmediate(() => (next.destroyed ? undefined : this.#begin(next)));
+      setImmediate(() => this.#next());
     };
     const peer = peerOf(socket);
     socket.once('close', () => {
@@ -67,6 +87,17 @@ export class HandshakeQueue {
     });
     this.#ends.set(peer, end);
     this.#server.emit('connection', socket);
+  }
+
+  /** Begins the handshake of the first that waits and may have a turn. */
+  #next(): void {
+    for (const [socket, address] of this.#waiting) {
+      if (!this.#hasTurn(address)) continue;
+      this.#leave(socket, address);
+      if (socket.destroyed) continue;
+      this.#begin(socket, address);
+      return;
+    }
   }
 
   /** Ends the turn of a connection whose handshake is done. */
@@ -78,4 +109,21 @@ export class HandshakeQueue {
 /** The other end, which a connection and the one within it in TLS have in common. */
 function peerOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
+}
+
+/** Numbers by address, and their sum. */
+class Counts {
+  readonly #numbers = new Map<string, number>();
+  total = 0;
+
+  of(address: string): number {
+    return this.#numbers.get(address) ?? 0;
+  }
+
+  add(address: string, change: 1 | -1): void {
+    const number = this.of(address) + change;
+    this.total += change;
+    if (number > 0) this.#numbers.set(address, number);
+    else this.#numbers.delete(address);
+  }
 }

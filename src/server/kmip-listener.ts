@@ -27,8 +27,11 @@ interface KmipLimits {
   /** Milliseconds for the rest of a message that has begun, and between two messages. */
   readonly begun: number;
   readonly idle: number;
-  /** Milliseconds until a message of a client that is known. */
+  /** Milliseconds until a client is known by a proof or a credential, and messages that it may send until then. */
   readonly stranger: number;
+  readonly strangerMessages: number;
+  /** Connections from one address whose clients are not known, or not yet. */
+  readonly strangersOfAddress: number;
   readonly handshake: number;
   readonly connections: number;
   /** Connections with one certificate. */
@@ -41,6 +44,8 @@ const usualLimits: KmipLimits = {
   begun: 10_000,
   idle: 600_000,
   stranger: 10_000,
+  strangerMessages: 16,
+  strangersOfAddress: 256,
   handshake: 10_000,
   connections: 8192,
   ofOneClient: 64,
@@ -77,6 +82,7 @@ export function kmipListener(answer: Answer, options: KmipOptions): KmipListener
   const open = new Set<Connection>();
   const sockets = new Set<Socket>();
   const clients = new ConnectionCounts(limits.ofOneClient);
+  const strangers = new ConnectionCounts(limits.strangersOfAddress);
   const secure = createTlsServer({
     ...tlsOptions(tls, oldCiphers),
     requestCert: true,
@@ -106,6 +112,17 @@ export function kmipListener(answer: Answer, options: KmipOptions): KmipListener
       return;
     }
     const client = fingerprintOf(certificate);
+    if (!strangers.take(address)) {
+      logger.warn({ address }, 'KMIP: too many connections from one address whose clients are not known');
+      socket.destroy();
+      return;
+    }
+    let isStranger = true;
+    const noStranger = (): void => {
+      if (isStranger) strangers.give(address);
+      isStranger = false;
+    };
+    socket.once('close', noStranger);
     if (!clients.take(client)) {
       logger.warn({ address, certificate: client }, 'KMIP: a client has too many connections');
       socket.destroy();
@@ -113,7 +130,7 @@ export function kmipListener(answer: Answer, options: KmipOptions): KmipListener
     }
     const connection = new Connection(
       socket,
-      { answer, bodies: options.bodies, logger, limits },
+      { answer, bodies: options.bodies, logger, limits, onKnown: noStranger },
       { certificate, address },
     );
     open.add(connection);
@@ -138,7 +155,7 @@ export function kmipListener(answer: Answer, options: KmipOptions): KmipListener
   };
 }
 
-/** How many connections each client has. */
+/** How many connections each client or address has. */
 class ConnectionCounts {
   readonly #most: number;
   readonly #counts = new Map<string, number>();
@@ -167,6 +184,8 @@ interface Around {
   readonly bodies: BodyBudget;
   readonly logger: ConnectionLog;
   readonly limits: KmipLimits;
+  /** Called once, when the client is known. */
+  readonly onKnown: () => void;
 }
 
 interface From {
@@ -185,6 +204,8 @@ class Connection {
   /** Bytes counted against the budget of all connections. */
   #counted = 0;
   #isKnown = false;
+  /** Messages before the client was known. */
+  #strange = 0;
   #isBusy = false;
   /** Whether the app has a message, which may take its time. */
   #isAsking = false;
@@ -300,10 +321,16 @@ class Connection {
       this.#refuse(unavailableMessage(Date.now()));
       return;
     }
-    if (outcome.status === 200) this.#know();
-    this.#count(0);
     // Cast: checked above.
-    const isTaken = this.#socket.write(outcome.content as Uint8Array);
+    const content = outcome.content as Uint8Array;
+    if (outcome.status === 200 && outcome.isToStranger !== true) this.#know();
+    if (!this.#isKnown) this.#strange++;
+    if (outcome.headers?.Connection === 'close' || this.#strange >= this.#around.limits.strangerMessages) {
+      this.#refuse(content);
+      return;
+    }
+    this.#count(0);
+    const isTaken = this.#socket.write(content);
     if (!isTaken && !this.#socket.destroyed) await drained(this.#socket);
     this.#isBusy = false;
     if (this.#isEnding) {
@@ -318,6 +345,8 @@ class Connection {
   #know(): void {
     if (this.#isKnown) return;
     this.#isKnown = true;
+    this.#strange = 0;
+    this.#around.onKnown();
     clearInterval(this.#clock);
   }
 
@@ -326,7 +355,7 @@ class Connection {
     const fingerprint = fingerprintOf(certificate);
     this.#around.logger.warn(
       { address, certificate: fingerprint },
-      'KMIP: a client certificate was refused: no API key has it as a proof, and no authority here signed it',
+      'KMIP: a client certificate was refused: no API key has it as a proof, or no longer, and no authority here signed it',
     );
     this.#isEnding = true;
     this.#socket.end();

@@ -86,6 +86,7 @@ export class Tenants implements TenantDirectory {
   #served = new Map<string, ServedTenant>();
   #byHost = new Map<string, TenantHandle>();
   #byName = new Map<string, TenantHandle>();
+  #handles: readonly TenantHandle[] = [];
 
   get all(): readonly ServedTenant[] {
     return [...this.#served.values()];
@@ -127,7 +128,12 @@ export class Tenants implements TenantDirectory {
     return this.all.map(({ record }) => record.name);
   }
 
+  handles(): readonly TenantHandle[] {
+    return this.#handles;
+  }
+
   #index(): void {
+    this.#handles = this.all.map(({ handle }) => handle);
     this.#byHost = new Map(this.all.flatMap(({ record, handle }) => record.hosts.map((host) => [host, handle])));
     this.#byName = new Map(this.all.map(({ record, handle }) => [record.name.toLowerCase(), handle]));
   }

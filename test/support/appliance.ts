@@ -287,9 +287,11 @@ export function tenantDirectory(
     byName.set(handle.tenant.name.toLowerCase(), handle);
     for (const host of hosts) byHost.set(host.toLowerCase(), handle);
   }
+  const handles = [...byName.values()];
   return {
     byHost: (host) => byHost.get(host) ?? byHost.get('*'),
     byName: (name) => byName.get(name),
-    names: () => [...byName.values()].map(({ tenant }) => tenant.name),
+    names: () => handles.map(({ tenant }) => tenant.name),
+    handles: () => handles,
   };
 }

@@ -23,6 +23,7 @@ import {
   certificatesOf,
   certificateTrust,
   fingerprintOfProof,
+  issuedFor,
   issuerProblem,
   keyHashOf,
   presentedProblem,
@@ -81,6 +82,8 @@ function pinned(ctx: Context, apikeyId: string, text: string): CertificateDraft 
   const { tx, world } = ctx;
   const [certificate, ...others] = readPem('certificate', text);
   needUsable('certificate', certificate, world.now());
+  const owner = issuedFor(certificate);
+  if (owner !== undefined && owner !== apikeyId) throw issuedElsewhere(owner);
   const presented = { leaf: certificate.der, chain: others.map(({ der }) => der) };
   const problem = presentedProblem(presented);
   if (problem !== undefined) throw invalidField('certificate', `can be no proof: ${problem}`);
@@ -119,6 +122,12 @@ function renewal(
 function taken({ caller }: Pick<Context, 'caller'>, { apikeyId }: KnownProof): KmsError {
   const other = caller.flags.covers('apikey.read') ? `the API key ${apikeyId}` : 'another API key';
   return new KmsError('conflict', `it is a proof of ${other} already: a program is one API key`);
+}
+
+/** The refusal of a certificate that an appliance issued. Its holder knows the API key's id, which is in it. */
+function issuedElsewhere(owner: string): KmsError {
+  const message = `an appliance issued it for the API key ${owner}, and it proves that one alone`;
+  return new KmsError('conflict', `${message}: have a certificate issued for this API key`);
 }
 
 /** The refusal of a name whose certificates are all an older proof of another API key: this one would never count. */

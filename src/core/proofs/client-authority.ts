@@ -21,7 +21,7 @@ import { issuesCertificates, KeyInUse } from '../key-in-use.ts';
 import { nextVersion } from '../key-versions.ts';
 import { inPlace } from '../key-work.ts';
 import { insertKey, keyRef, mustFind } from '../managed-keys.ts';
-import { keyHashOf } from './client-certificates.ts';
+import { authorityName, keyHashOf } from './client-certificates.ts';
 
 const keyName = 'client-ca';
 const dayLength = 86_400_000;
@@ -66,7 +66,7 @@ export function issueCertificate(ctx: Context, apikeyId: string, days: number): 
   const now = Math.floor(world.now() / 1000) * 1000;
   const times = { notBefore: now - backdated, notAfter: now + days * dayLength };
   const authority = certificateOf(ctx, stored, times.notAfter, () => {
-    const name = commonNameDer(`kms ${ctx.tenant.name.slice(0, 32)} ${key.name.slice(0, 20)} v${stored.version}`);
+    const name = commonNameDer(authorityName(ctx.tenant.name, { name: key.name, version: stored.version }));
     const names = { subject: name, issuer: name, spki: issuerKey, issuerKey };
     const life = { notBefore: times.notBefore, notAfter: now + authorityLife };
     return sign(certificateToSign({ serial: newSerial(random), ...names, ...life, isAuthority: true }));

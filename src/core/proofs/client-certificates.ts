@@ -59,6 +59,8 @@ type Chain = { readonly from: number; readonly to: number } | { readonly problem
 interface Known {
   readonly certificate: Certificate;
   readonly keyHash: string;
+  /** The API key that an appliance issued it for: it proves no other one, in no tenant. */
+  readonly issuedFor: string | undefined;
   /** By the PEM of the authority: it is a part of the result, so that no tenant gets that of another. */
   readonly chains: Map<string, Chain>;
 }
@@ -71,7 +73,7 @@ function read(presented: PresentedCertificate): Known | undefined {
   if (!found) {
     try {
       const certificate = readCertificate(presented.leaf);
-      found = { certificate, keyHash: keyHashOf(certificate), chains: new Map() };
+      found = { certificate, keyHash: keyHashOf(certificate), issuedFor: issuedFor(certificate), chains: new Map() };
     } catch {
       found = {};
     }
@@ -93,6 +95,24 @@ export function presentedKey(presented: PresentedCertificate | undefined): strin
 /** The contents of a client's certificate; undefined for a malformed one. */
 export function presentedCertificate(presented: PresentedCertificate): Certificate | undefined {
   return read(presented)?.certificate;
+}
+
+/** The common name of a tenant's authority, by which certificates that it issued are told from all others. */
+export function authorityName(tenant: string, { name, version }: { readonly name: string; readonly version: number }) {
+  return `kms ${tenant.slice(0, 32)} ${name.slice(0, 20)} v${version}`;
+}
+
+/**
+ * The API key for which an appliance issued the certificate, by its own word: no signature is looked at, so this can
+ * only take from what it proves. Hence it holds for tenants that are deleted, too. Undefined for other certificates.
+ */
+export function issuedFor({ issuer, commonName }: Pick<Certificate, 'issuer' | 'commonName'>): string | undefined {
+  if (!/^apik_[0-9a-z]{26}$/.test(commonName)) return undefined;
+  try {
+    return /^CN=kms .* v\d+$/s.test(nameText(issuer)) ? commonName : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** A proof that a client's certificate is good for. */
@@ -185,6 +205,9 @@ export function compare(proof: KnownProof, presented: PresentedCertificate): Pro
   const found = read(presented);
   if (!found || proof.kind !== 'certificate') return { problem: 'authority', reason: 'it is malformed' };
   const { certificate, keyHash, chains } = found;
+  if (found.issuedFor !== undefined && found.issuedFor !== proof.apikeyId) {
+    return { problem: 'authority', reason: 'it was issued for another API key' };
+  }
   const { ca, san, issued = false, notAfter } = certificateTrust(proof);
   if (ca === undefined || san === undefined) {
     if (proof.subject !== keyHash) return { problem: 'authority', reason: 'its key is not the pinned one' };

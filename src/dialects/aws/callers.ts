@@ -102,7 +102,7 @@ export class AwsCallers {
   readonly #ways: Ways;
   /** Ways of answers for which no endpoint is needed, by their name in the metrics. */
   readonly #answers = new Map<string, Handler<RequestResult>>();
-  /** Names of tenants by access key id, least recently used first. */
+  /** Ids of tenants by access key id, least recently used first. A tenant's name may become another's. */
   readonly #tenants = new Map<string, string>();
 
   constructor(world: World, ways: Ways) {
@@ -210,13 +210,13 @@ export class AwsCallers {
     const token = headerOf(request, 'x-amz-security-token');
     if (isSessionKeyId(accessKeyId) !== (token !== undefined)) return undefined;
     if (token !== undefined && sessionKeyId(token) !== accessKeyId) return undefined;
-    const name = this.#tenants.get(accessKeyId);
-    const known = name === undefined ? undefined : open.tenants.byName(name);
-    const handles = known ? [known] : open.tenants.names().flatMap((each) => open.tenants.byName(each) ?? []);
-    for (const handle of handles) {
+    const last = this.#tenants.get(accessKeyId);
+    const handles = open.tenants.handles();
+    const known = handles.find(({ tenant }) => tenant.id === last);
+    for (const handle of known ? [known] : handles) {
       const found = await this.#findIn(handle, read, token, isToSign);
       if (!found) continue;
-      this.#remember(accessKeyId, handle.tenant.name);
+      this.#remember(accessKeyId, handle.tenant.id);
       return found;
     }
     return undefined;

@@ -126,8 +126,7 @@ function told(why: StsFailure, id: string): StsAnswer {
 }
 
 function tenantOf({ tenants }: OpenState, account: string): TenantHandle | undefined {
-  const handles = tenants.names().flatMap((name) => tenants.byName(name) ?? []);
-  return handles.find(({ tenant }) => accountOf(tenant.id) === account);
+  return tenants.handles().find(({ tenant }) => accountOf(tenant.id) === account);
 }
 
 /** A login to an account that is not there is braked like one to a role that is not there. */

@@ -1,5 +1,6 @@
 // Clients of KMIP: the tenant to which a certificate belongs. A message has no address that would name one, so all are
-// asked, and the oldest proof counts. Refused clients are logged, and wrong passwords braked and recorded.
+// asked, and the oldest proof counts; a connection stays with it, and ends with it. Refused clients are logged, and
+// wrong passwords braked and recorded.
 import { activityRecord } from '../../core/activity.ts';
 import { authenticate, type Bearer } from '../../core/credential.ts';
 import {
@@ -22,8 +23,10 @@ export interface NamedBearer {
 }
 
 interface FoundClient {
-  /** Whether its certificate proves an API key, which may be switched off. */
-  readonly isKnown: boolean;
+  /** The proof that its certificate is, which may be switched off; undefined for one of a known authority alone. */
+  readonly proof?: string;
+  /** Whether the proof that the connection began with is gone, or counts no longer. */
+  readonly hasEnded?: boolean;
   /** The tenant of the proof; or all whose authorities signed the certificate. At least one. */
   readonly handles: readonly [TenantHandle, ...TenantHandle[]];
 }
@@ -33,13 +36,16 @@ interface FoundProof {
   readonly proof: ProvenCertificate['proof'];
 }
 
+/** The proof with which a connection began. */
+interface Binding extends FoundProof {
+  /** The tenants when it was found to be the oldest: one that comes back may have an older one. */
+  readonly among: readonly TenantHandle[];
+}
+
 export class KmipClients {
   readonly #appliance: AppliancePort;
-  /**
-   * Proofs by certificates, one object for each connection. Proofs that are added are younger, so the one that counted
-   * still counts while it is there.
-   */
-  readonly #proofs = new WeakMap<PresentedCertificate, { readonly tenant: string; readonly proof: string }>();
+  /** By certificate: one object for each connection. */
+  readonly #bindings = new WeakMap<PresentedCertificate, Binding>();
 
   constructor(appliance: AppliancePort) {
     this.#appliance = appliance;
@@ -51,18 +57,10 @@ export class KmipClients {
     certificate: PresentedCertificate,
     address: string | undefined,
   ): Promise<FoundClient | undefined> {
-    const { tenants } = open;
-    const last = this.#proofs.get(certificate);
-    const before = last && tenants.byName(last.tenant);
-    const fit = before?.store.read((tables) => provenBy(tables, certificate));
-    if (before && fit && fit.proof.id === last?.proof) return { isKnown: true, handles: [before] };
-    const handles = tenants.names().flatMap((name) => tenants.byName(name) ?? []);
-    const read = handles.flatMap((handle) =>
-      proofIn(
-        handle,
-        handle.store.read((tables) => provenBy(tables, certificate)),
-      ),
-    );
+    const binding = this.#bindings.get(certificate);
+    if (binding) return this.#again(open, certificate, binding);
+    const handles = open.tenants.handles();
+    const read = readProofs(handles, certificate);
     if (read.length > 0) return this.#oldest(open, certificate, address, read);
     // For certain: another node may have made the proof.
     const now = this.#appliance.world.now();
@@ -77,7 +75,21 @@ export class KmipClients {
     const proofs = looks.flatMap((look) => look.proofs);
     if (proofs.length > 0) return this.#oldest(open, certificate, address, proofs);
     const [first, ...others] = looks.flatMap((look) => look.authorities);
-    return first && { isKnown: false, handles: [first, ...others] };
+    return first && { handles: [first, ...others] };
+  }
+
+  /**
+   * The client of an open connection. It ends with its proof: no other one takes it over, be it of the same tenant or
+   * of another.
+   */
+  #again({ tenants }: OpenState, certificate: PresentedCertificate, binding: Binding): FoundClient {
+    const { handle, proof } = binding;
+    const among = tenants.handles();
+    const isAsBefore = among === binding.among;
+    const [now] = readProofs(isAsBefore ? [handle] : among, certificate);
+    const hasEnded = now?.proof.id !== proof.id || now.handle.tenant.id !== handle.tenant.id;
+    if (!hasEnded && !isAsBefore) this.#bindings.set(certificate, { ...now, among });
+    return { proof: proof.id, hasEnded, handles: [now && !hasEnded ? now.handle : handle] };
   }
 
   /**
@@ -85,15 +97,15 @@ export class KmipClients {
    * client from its own.
    */
   #oldest(
-    { people }: OpenState,
+    { people, tenants }: OpenState,
     certificate: PresentedCertificate,
     address: string | undefined,
     found: readonly FoundProof[],
   ): FoundClient | undefined {
-    const [oldest, ...others] = found.toSorted((a, b) => compareAge(a.proof, b.proof));
+    const [oldest, ...others] = oldestFirst(found);
     if (!oldest) return undefined;
     const { handle, proof } = oldest;
-    this.#proofs.set(certificate, { tenant: handle.tenant.name, proof: proof.id });
+    this.#bindings.set(certificate, { handle, proof, among: tenants.handles() });
     const fingerprint = fingerprintOf(certificate);
     const origin = { tenant: handle.tenant.id, address: address ?? 'local' };
     if (others.length > 0 && !people.workloads.isRecorded(origin, ['several tenants', fingerprint])) {
@@ -105,7 +117,7 @@ export class KmipClients {
         'KMIP: a client certificate is a proof in several tenants: the oldest counts',
       );
     }
-    return { isKnown: true, handles: [handle] };
+    return { proof: proof.id, handles: [handle] };
   }
 
   /** The tenant in which a client works: of those that know its authority, the one that has the credential. */
@@ -163,9 +175,21 @@ function proofIn(handle: TenantHandle, fit: ProvenCertificate | undefined): read
   return fit ? [{ handle, proof: fit.proof }] : [];
 }
 
+/** The proof in each tenant, as far as this node knows, oldest first. */
+function readProofs(handles: readonly TenantHandle[], certificate: PresentedCertificate): readonly FoundProof[] {
+  return oldestFirst(
+    handles.flatMap((handle) =>
+      proofIn(
+        handle,
+        handle.store.read((tables) => provenBy(tables, certificate)),
+      ),
+    ),
+  );
+}
+
 /** Numbers of proofs are each tenant's own, but times and ids are comparable. */
-function compareAge(a: ProvenCertificate['proof'], b: ProvenCertificate['proof']): number {
-  return a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1);
+function oldestFirst(found: readonly FoundProof[]): readonly FoundProof[] {
+  return found.toSorted(({ proof: a }, { proof: b }) => a.createdAt - b.createdAt || (a.id < b.id ? -1 : 1));
 }
 
 /** SHA-256 of a certificate, as browsers and OpenSSL show it, but without colons. */

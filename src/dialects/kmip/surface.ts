@@ -70,7 +70,7 @@ class KmipSurface {
       return { outcome: request.surface === 'kmip' ? { ...outcome, status: 503, sentStatus: 200 } : outcome };
     }
     const found = await this.#clients.find(state, certificate, request.remoteAddress);
-    if (!found) return { outcome: refused(unknownClient), granted: false };
+    if (!found) return { outcome: ending(refused(unknownClient)), granted: false };
     const bytes = await request.body.read(messageLimits.bytes + 8, undefined);
     if (!bytes) return { outcome: refused(new KmsError('too-large', 'the message is too long')) };
     let message: RequestMessage;
@@ -78,12 +78,19 @@ class KmipSurface {
       message = readMessage(bytes);
     } catch (error) {
       if (!(error instanceof MessageRefusal)) throw error;
-      return { outcome: told(refusedMessage(error.version, now, error)), tenant: found.handles[0].tenant.id };
+      const outcome = toStranger(told(refusedMessage(error.version, now, error)));
+      return { outcome, tenant: found.handles[0].tenant.id };
+    }
+    const { proof, hasEnded, handles } = found;
+    if (hasEnded) {
+      const [{ tenant }] = handles;
+      this.#clients.logRefusal(request, handles[0], 'the proof that its connection began with is gone');
+      return { outcome: ending(this.#refused(message, unknownClient)), tenant: tenant.id, granted: false };
     }
     const named = credentialIn(message);
     const handle = await this.#clients.tenantOf(found, named, request);
-    if (found.isKnown || named) return this.#answer(request, state, handle, message, named);
-    return this.#answerStranger(request, handle, message);
+    if (proof === undefined && !named) return this.#answerStranger(request, handle, message);
+    return this.#answer(request, state, handle, message, { named, proof });
   }
 
   async #answer(
@@ -91,7 +98,7 @@ class KmipSurface {
     state: OpenState,
     handle: TenantHandle,
     message: RequestMessage,
-    named: NamedBearer | undefined,
+    { named, proof }: { readonly named: NamedBearer | undefined; readonly proof: string | undefined },
   ): Promise<RequestResult> {
     const tenant = handle.tenant.id;
     const [first] = message.items;
@@ -102,6 +109,7 @@ class KmipSurface {
         dialect: 'kmip',
         action,
         credential: named?.bearer,
+        proof,
         isCostly: message.items.some((item) => isCostly(handle, item)),
         isLong: message.items.length > 1 || message.items.some((item) => operationOf(item.operation)?.slices),
         run: (ctx, keys) => this.#run(ctx, keys, message, named?.name),
@@ -113,7 +121,9 @@ class KmipSurface {
       return { outcome: told(value), tenant, keyid: caller.id, dialect: 'kmip', did, granted };
     } catch (error) {
       const why = await this.#refusal(request, state, handle, { named, action, error });
-      return { outcome: this.#refused(message, why), tenant, dialect: 'kmip', granted: false };
+      const outcome = toStranger(this.#refused(message, why));
+      const isOut = why instanceof KmsError && why.code === 'unauthenticated';
+      return { outcome: isOut ? ending(outcome) : outcome, tenant, dialect: 'kmip', granted: false };
     }
   }
 
@@ -149,7 +159,8 @@ class KmipSurface {
         return [item, { error }];
       }
     });
-    if (results.some(([, { error }]) => error === unknownClient)) {
+    const isOut = results.some(([, { error }]) => error === unknownClient);
+    if (isOut) {
       this.#clients.logRefusal(request, handle, 'no API key has its certificate as a proof');
     }
     const now = this.#appliance.world.now();
@@ -158,7 +169,8 @@ class KmipSurface {
       now,
       results.map(([item, result]) => resultItem(version, item, result)),
     );
-    return { outcome: told(answer), tenant: handle.tenant.id };
+    const outcome = toStranger(told(answer));
+    return { outcome: isOut ? ending(outcome) : outcome, tenant: handle.tenant.id };
   }
 
   /** The answer to a message, made in the transaction. */
@@ -312,4 +324,13 @@ function credentialIn({ credential }: RequestMessage): NamedBearer | undefined {
 function told(bytes: Uint8Array): Outcome {
   // Cast: messages are encoded into memory of their own.
   return { status: 200, body: {}, content: bytes as Uint8Array<ArrayBuffer>, headers: { 'Content-Type': mediaType } };
+}
+
+function toStranger(outcome: Outcome): Outcome {
+  return { ...outcome, isToStranger: true };
+}
+
+/** The last answer of its connection: who is not let in, or no longer, must begin another. */
+function ending(outcome: Outcome): Outcome {
+  return { ...outcome, headers: { ...outcome.headers, Connection: 'close' } };
 }
