@@ -219,6 +219,14 @@ const newProof = proof.extend({
     .string()
     .exactOptional()
     .meta({ description: 'PEM of the authority that issued it', examples: [certificatePem] }),
+  otherTenant: z
+    .literal(true)
+    .exactOptional()
+    .meta({
+      description:
+        'another tenant has an older proof of the same certificates: over KMIP, which names no tenant, they belong there; elsewhere the host names the tenant',
+      examples: [true],
+    }),
   renewed: z
     .literal(true)
     .exactOptional()

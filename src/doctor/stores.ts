@@ -62,6 +62,15 @@ const queryProofs = (now: number): string =>
     AND json_extract(p.settings, '$.notAfter') BETWEEN ${Math.floor(now - endedLately)} AND ${Math.floor(now + endsSoon)}
     ORDER BY ends LIMIT ${mostNamed})`;
 
+/** Proofs by client certificates that are compared with those of other tenants. */
+const mostCompared = 10_000;
+
+/** What certificates they are for, of which API key, and since when. */
+const queryCertificates = `SELECT * FROM (SELECT 'certificate', p.created_at, CASE k.name WHEN '' THEN k.id ELSE k.name END,
+  p.subject || ' ' || ifnull(json_extract(p.settings, '$.san') || json_extract(p.settings, '$.fingerprint'), '')
+  FROM api_key_proofs p JOIN api_keys k ON k.id = p.apikey_id WHERE p.kind = 'certificate'
+  ORDER BY p.seq LIMIT ${mostCompared})`;
+
 /** The first schema with proofs. */
 const proofsSince = 4;
 
@@ -69,7 +78,7 @@ const queryTenant =
   (now: number) =>
   (schema: number): string => {
     if (schema === 0) return 'SELECT 0 WHERE 0';
-    return schema < proofsSince ? queryRings : `${queryRings} UNION ALL ${queryProofs(now)}`;
+    return schema < proofsSince ? queryRings : [queryRings, queryProofs(now), queryCertificates].join(' UNION ALL ');
   };
 
 export async function examineStores(
@@ -116,6 +125,7 @@ export async function examineStores(
   const system = sound.get(systemDir);
   if (system) await examineRecords(system, there, now, find);
   if (system) examineTenants(sound, system, find);
+  if (system) examineShared(sound, system, find);
   if (system && rollbackNotes) await examineAges(sound, system, rollbackNotes, find);
   return { stores: stores.length, activities, dropped };
 }
@@ -183,6 +193,27 @@ function examineTenants(sound: ReadonlyMap<string, CheckedStore>, { rows }: Chec
     const message = `client certificates of API keys, or their authorities, that end within 14 days or just ended: ${proofs}`;
     const advice = 'see `kms apikey proof list KEY`; issue or add the next one, and remove or disable what is over';
     find('warning', 'proof-expiring', subject, message, advice);
+  }
+}
+
+/** Reports proofs by certificates for which another tenant has an older one, which alone counts over KMIP. */
+function examineShared(sound: ReadonlyMap<string, CheckedStore>, { rows }: CheckedStore, find: Find): void {
+  const proofs = rows.flatMap(({ dir, name: tenant, deleted_at: deletedAt }) => {
+    if (typeof dir !== 'string' || tenant === null || deletedAt !== null) return [];
+    const found = (sound.get(tenantDir(dir))?.rows ?? []).filter(({ kind }) => kind === 'certificate');
+    return found.map(({ n: since, name: key, ends: of }) => ({ tenant, key, of, since: Number(since) }));
+  });
+  const oldestFirst = proofs.toSorted((a, b) => a.since - b.since);
+  const shared = [...Map.groupBy(oldestFirst, ({ of }) => of).values()].flatMap(([first, ...others]) =>
+    others.flatMap(({ tenant, key }) => (first && tenant !== first.tenant ? [{ tenant, key, older: first.tenant }] : [])),
+  );
+  for (const those of Map.groupBy(shared, ({ tenant, older }) => `${tenant} ${older}`).values()) {
+    const [first] = those;
+    const keys = [...new Set(those.map(({ key }) => key))];
+    const named = [...keys.slice(0, mostNamed), ...(keys.length > mostNamed ? ['…'] : [])].join(', ');
+    const message = `client certificates that are older proofs of the tenant ${first?.older}: ${keys.length} (${named})`;
+    const advice = 'over KMIP they belong to that tenant: let clients of KMIP have certificates that are issued here';
+    find('advice', 'proof-elsewhere', `tenant ${first?.tenant}`, message, advice);
   }
 }
 

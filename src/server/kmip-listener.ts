@@ -112,14 +112,15 @@ export function kmipListener(answer: Answer, options: KmipOptions): KmipListener
       return;
     }
     const client = fingerprintOf(certificate);
-    if (!strangers.take(address)) {
+    const origin = address ?? '';
+    if (!strangers.take(origin)) {
       logger.warn({ address }, 'KMIP: too many connections from one address whose clients are not known');
       socket.destroy();
       return;
     }
     let isStranger = true;
     const noStranger = (): void => {
-      if (isStranger) strangers.give(address);
+      if (isStranger) strangers.give(origin);
       isStranger = false;
     };
     socket.once('close', noStranger);

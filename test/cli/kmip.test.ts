@@ -91,3 +91,21 @@ test('a caller who may not delete the API key again is told which one is left', 
   assert.match(refused.stderr, new RegExp(`kms apikey delete ${left}`));
   assert.equal(existsSync(d.path('san')), false);
 });
+
+test('a directory that cannot be made is refused at once, and nothing is made', async () => {
+  await using d = await servedDesk();
+  const before = await keys(d);
+  await writeFile(d.path('file'), '');
+  await d.kms('apikey create --account admin --name app --without-secret');
+  const made = (await keys(d)).length;
+  assert.equal(made, before.length + 1);
+  // File systems that make no directories, a file, a file within one, and a device.
+  for (const out of ['/proc/x', '/proc/x/y/z', '/sys/x', 'file', 'file/x', '/dev/null']) {
+    for (const command of ['kmip client create san --account admin', 'apikey proof add app certificate --issue']) {
+      const refused = await d.kms(`${command} --out ${out}`);
+      assert.equal(refused.code, 1, `${command} --out ${out}: ${refused.stderr}`);
+      assert.match(refused.stderr, /^kms: cannot (?:make the directory|write) \S+: /, `${command} --out ${out}`);
+    }
+  }
+  assert.equal((await keys(d)).length, made);
+});

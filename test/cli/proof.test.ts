@@ -4,6 +4,7 @@ import { createPrivateKey, generateKeyPairSync, X509Certificate } from 'node:cry
 import { readFileSync, statSync } from 'node:fs';
 import { chmod, writeFile } from 'node:fs/promises';
 import { test } from 'node:test';
+import { createSecureContext } from 'node:tls';
 import { stripVTControlCharacters } from 'node:util';
 import { exportSPKI, importJWK } from 'jose';
 import type { AnyJson } from '../support/appliance.ts';
@@ -406,13 +407,16 @@ test('a client certificate is issued into a directory, whose key nobody else can
   await d.kms('apikey create --account admin --name app --flag keyring.list --without-secret');
   const made = await d.kms('apikey proof add app certificate --issue --out client --days 30');
   assert.equal(made.code, 0, made.stderr);
-  assert.match(made.stderr, /client\.crt, client\.key and ca\.crt are in .*client\n$/);
+  assert.match(made.stderr, /client\.crt, client\.key, ca\.crt and client\.p12 are in .*client\n$/);
   const file = (name: string) => d.path(`client/${name}`);
   assert.equal(statSync(file('client.key')).mode & 0o777, 0o600);
   const certificate = new X509Certificate(readFileSync(file('client.crt')));
   assert.ok(certificate.checkPrivateKey(createPrivateKey(readFileSync(file('client.key')))));
   assert.ok(certificate.verify(new X509Certificate(readFileSync(file('ca.crt'))).publicKey));
   assert.doesNotMatch(made.stdout, /PRIVATE KEY/);
+  const passphrase = readFileSync(file('client.p12.password'), 'utf8').trimEnd();
+  createSecureContext({ pfx: readFileSync(file('client.p12')), passphrase });
+  for (const secret of ['client.p12', 'client.p12.password']) assert.equal(statSync(file(secret)).mode & 0o777, 0o600);
   assert.match((await d.kms('apikey proof add app certificate --issue --out client')).stderr, /client\.crt/);
   await d.kms('apikey create --account admin --name other --flag keyring.list');
   const pinned = await d.kms('apikey proof add other certificate --file client/client.crt');

@@ -4,10 +4,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { reasons } from '../../src/dialects/kmip/reasons.ts';
 import { tags } from '../../src/dialects/kmip/tags.ts';
-import { enumeration, structure, text } from '../../src/dialects/kmip/ttlv.ts';
+import { encodeItem, enumeration, structure, text } from '../../src/dialects/kmip/ttlv.ts';
 import { type Appliance, testAppliance } from '../support/appliance.ts';
 import { TestCertificate } from '../support/client-certificates.ts';
-import { idsIn, KmipClient, uid } from '../support/kmip-client.ts';
+import { idsIn, KmipClient, requestOf, uid } from '../support/kmip-client.ts';
 
 const minute = 60_000;
 
@@ -28,18 +28,35 @@ class Seat {
     return answer.body;
   }
 
-  /** Adds the certificate, or what else proves it, to a new API key. */
-  async proves(proof: object): Promise<{ readonly off: () => Promise<void>; readonly remove: () => Promise<void> }> {
+  async #newKey(): Promise<string> {
     const accountId = this.#a.tenants[this.#n]?.accountId;
-    const { keyid } = await this.#call('POST', '/auth/apikey', { accountId, flags: { 'kmip.*': true } });
+    return (await this.#call('POST', '/auth/apikey', { accountId, flags: { 'kmip.*': true } })).keyid;
+  }
+
+  /** The answer to adding a proof to a new API key. */
+  async tries(proof: object) {
+    const key = this.#a.tenants[this.#n]?.root.key ?? '';
+    const path = `/auth/apikeys/${await this.#newKey()}/proofs`;
+    return this.#a.call('POST', path, { kind: 'certificate', ...proof }, { key, host: `t${this.#n}.test` });
+  }
+
+  /** Adds the certificate, or what else proves it, to a new API key. */
+  async proves(proof: object) {
+    const keyid = await this.#newKey();
     const path = `/auth/apikeys/${keyid}/proofs`;
-    const { id } = await this.#call('POST', path, { kind: 'certificate', ...proof });
+    const answer = await this.#call('POST', path, { kind: 'certificate', ...proof });
     return {
-      off: () => this.#call('PATCH', `${path}/${id}`, { active: false }),
-      remove: () => this.#call('DELETE', `${path}/${id}`),
+      answer,
+      also: (more: object) => this.#call('POST', path, { kind: 'certificate', ...more }),
+      off: () => this.#call('PATCH', `${path}/${answer.id}`, { active: false }),
+      remove: () => this.#call('DELETE', `${path}/${answer.id}`),
+      disableKey: () => this.#call('PUT', '/auth/apikeyid', { op: 'merge', apikeyid: keyid, active: false }),
+      removeKey: () => this.#call('DELETE', `/auth/apikeyid/${keyid}`),
     };
   }
 }
+
+const messageOf = (operation: string) => encodeItem(requestOf([{ operation }]));
 
 async function severalTenants(): Promise<{ readonly a: Appliance; readonly seats: readonly [Seat, Seat, Seat] }> {
   const tenants = [0, 1, 2].map((n) => ({ name: `t${n}`, hosts: [`t${n}.test`] }));
@@ -70,7 +87,82 @@ test('no proof that is added in another tenant later takes a client over, in old
   await own.remove();
   a.advance(minute);
   await seats[1].proves({ certificate: certificate.pem });
-  assert.equal(await old.refused('Get', [uid(id)]), reasons.itemNotFound, 'the next oldest proof counts');
+  assert.equal(await old.refused('Get', [uid(id)]), reasons.authenticationNotSuccessful, 'its connection is over');
+  const fresh = new KmipClient(a, certificate);
+  assert.equal(await fresh.refused('Get', [uid(id)]), reasons.itemNotFound, 'the next oldest proof counts');
+});
+
+test('a connection ends with its proof, and no other proof takes it over, be it of the same tenant', async () => {
+  const { a, seats } = await severalTenants();
+  const authority = await TestCertificate.authority(a.world.now());
+  for (const end of ['remove', 'off', 'removeKey', 'disableKey'] as const) {
+    const name = `${end.toLowerCase()}.example`;
+    const certificate = await authority.signs({ names: [{ type: 'dns', value: name }] });
+    const own = await seats[0].proves({ certificate: certificate.pem });
+    // The same certificate by its name: of the same API key, and of another tenant.
+    await own.also({ ca: authority.pem, san: `dns:${name}` });
+    a.advance(minute);
+    await seats[1].proves({ certificate: certificate.pem });
+    const client = new KmipClient(a, certificate);
+    await client.did('Locate');
+    await own[end]();
+    for (const operation of ['Locate', 'Query']) {
+      const { status, ends } = await client.post(messageOf(operation));
+      assert.deepEqual([status, ends], [200, true], `${end}, ${operation}`);
+      assert.equal(await client.refused(operation), reasons.authenticationNotSuccessful, `${end}, ${operation}`);
+    }
+  }
+});
+
+test('the oldest proof counts by its time, in whatever order tenants are served', async () => {
+  const { a, seats } = await severalTenants();
+  const certificate = await TestCertificate.alone(a.world.now());
+  await seats[2].proves({ certificate: certificate.pem });
+  a.advance(minute);
+  await seats[0].proves({ certificate: certificate.pem });
+  const client = new KmipClient(a, certificate);
+  const id = await client.aes();
+  assert.match(warnings(a)[0] ?? '', /"tenant":"t2"/);
+  assert.equal(await new KmipClient(a, certificate).state(id), 1);
+});
+
+test('a certificate that is issued here proves its own API key alone, whatever another tenant adds', async () => {
+  const { a, seats } = await severalTenants();
+  const own = await seats[1].proves({ issue: true });
+  const issued = await TestCertificate.read(own.answer.certificate, a.world.now());
+  const client = new KmipClient(a, issued);
+  const id = await client.aes();
+  const again = await seats[0].tries({ certificate: own.answer.certificate });
+  assert.equal(again.status, 400);
+  assert.match(again.body.message, /^an appliance issued it for the API key apik_\w{26}, and it proves that one alone/);
+  assert.equal((await seats[1].tries({ certificate: own.answer.certificate })).status, 400, 'nor in its own tenant');
+  // Another certificate of the same public key, which its maker need not have the private key of.
+  const authority = await TestCertificate.authority(a.world.now());
+  const wrapped = await authority.signs({ keys: { ...authority.keys, publicKey: issued.keys.publicKey } });
+  await seats[0].proves({ certificate: wrapped.pem });
+  assert.equal(await new KmipClient(a, issued).state(id), 1);
+  await own.remove();
+  const after = new KmipClient(a, issued);
+  assert.equal(await after.refused('Locate'), reasons.authenticationNotSuccessful, 'of its authority alone now');
+  assert.deepEqual(warnings(a), []);
+});
+
+test('who adds a proof learns that an older one elsewhere is for the same, and not where', async () => {
+  const { a, seats } = await severalTenants();
+  const authority = await TestCertificate.authority(a.world.now());
+  const certificate = await TestCertificate.alone(a.world.now());
+  const spiffe = (path: string) => ({ ca: authority.pem, san: `spiffe://prod.example/${path}` });
+  const proofs = [{ certificate: certificate.pem }, { ca: authority.pem, san: 'dns:a.example' }, spiffe('pay/*')];
+  for (const proof of proofs) assert.equal((await seats[0].proves(proof)).answer.otherTenant, undefined);
+  a.advance(minute);
+  for (const proof of [...proofs, spiffe('pay/roll')]) {
+    const { body } = await seats[1].tries(proof);
+    assert.equal(body.otherTenant, true, JSON.stringify(body));
+    assert.doesNotMatch(JSON.stringify(body), /t0/);
+  }
+  for (const proof of [spiffe('other'), { ca: authority.pem, san: 'dns:b.example' }]) {
+    assert.equal((await seats[1].proves(proof)).answer.otherTenant, undefined);
+  }
 });
 
 const named = (name: string, password: string) => ({

@@ -1,11 +1,14 @@
 // KMIP over real TLS: who gets in, malformed messages, several messages at once, and the limits of a connection.
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
+import { connect as connectTcp } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { connect, type TLSSocket } from 'node:tls';
+import { reasons } from '../../src/dialects/kmip/reasons.ts';
 import { tags } from '../../src/dialects/kmip/tags.ts';
 import { encodeItem, enumeration, type Item, structure, text } from '../../src/dialects/kmip/ttlv.ts';
 import { selfSigned } from '../../src/platform/self-signed.ts';
@@ -125,17 +128,40 @@ class Peer {
 const kmipPort = (): number => Number(server.kmipAddress?.split(':').at(-1));
 const query = encodeItem(requestOf([{ operation: 'Query', fields: [enumeration(tags.queryFunction, 1)] }]));
 
-test('a client with an issued certificate works, until the proof is removed: in the same connection', async () => {
+test('a client with an issued certificate works, until the proof is removed: its connection ends', async () => {
   const shown = await issued();
   const peer = new Peer(kmipPort(), shown);
   assert.equal((await peer.ask('Locate'))?.[0]?.status, 0);
   assert.equal((await peer.ask('Discover Versions'))?.[0]?.status, 0);
   await local('DELETE', `/auth/apikeys/${keyid}/proofs/${shown.id}`);
   const [after_] = (await peer.ask('Locate')) ?? [];
-  assert.equal(after_?.status, 1);
-  // The appliance's own authority signed it: it may still ask what the server is.
-  assert.equal((await peer.ask('Query', enumeration(tags.queryFunction, 1)))?.[0]?.status, 0);
-  peer.end();
+  assert.deepEqual([after_?.status, after_?.reason], [1, reasons.authenticationNotSuccessful]);
+  await peer.closed;
+  // The appliance's own authority signed it: it may still ask what the server is, and nothing else.
+  const stranger = new Peer(kmipPort(), shown);
+  assert.equal((await stranger.ask('Query', enumeration(tags.queryFunction, 1)))?.[0]?.status, 0);
+  assert.equal((await stranger.ask('Locate'))?.[0]?.reason, reasons.authenticationNotSuccessful);
+  await stranger.closed;
+});
+
+test('an API key or proof that is switched off ends open connections at their next message', async () => {
+  const shown = await issued();
+  const set = (active: boolean) => local('PUT', '/auth/apikeyid', { apikeyid: keyid, op: 'merge', active });
+  const proof = (active: boolean) => local('PATCH', `/auth/apikeys/${keyid}/proofs/${shown.id}`, { active });
+  for (const change of [set, proof]) {
+    const peer = new Peer(kmipPort(), shown);
+    assert.equal((await peer.ask('Locate'))?.[0]?.status, 0);
+    await change(false);
+    assert.equal((await peer.ask('Query'))?.[0]?.reason, reasons.authenticationNotSuccessful);
+    await peer.closed;
+    const fresh = new Peer(kmipPort(), shown);
+    assert.equal((await fresh.ask('Locate'))?.[0]?.reason, reasons.authenticationNotSuccessful);
+    await fresh.closed;
+    await change(true);
+  }
+  const again = new Peer(kmipPort(), shown);
+  assert.equal((await again.ask('Locate'))?.[0]?.status, 0);
+  again.end();
 });
 
 test('strangers get nothing, and clients without a certificate neither', async () => {
@@ -262,11 +288,15 @@ interface Alone {
 }
 
 /** A listener before an app that answers with the message itself. */
-async function alone(limits: object, bodies = new BodyBudget(), told: object = {}): Promise<Alone> {
-  const tls = { cert: Buffer.from(ca), key: Buffer.from(serverKey) };
+async function alone(
+  limits: object,
+  bodies = new BodyBudget(),
+  told: object = {},
+  { oldCiphers = false, tls = { cert: Buffer.from(ca), key: Buffer.from(serverKey) } } = {},
+): Promise<Alone> {
   const noted = (fields: object, message: string) => void log.push(`${message} ${JSON.stringify(fields)}`);
   const answer = async () => ({ outcome: { status: 200, body: {}, content: answered, ...told } });
-  const options = { tls, oldCiphers: false, bodies, logger: { info: noted, warn: noted }, limits };
+  const options = { tls, oldCiphers, bodies, logger: { info: noted, warn: noted }, limits };
   const listener = kmipListener(answer, options);
   await listen(listener.server, { port: 0, host: '127.0.0.1' });
   return { listener, port: portOf(listener.server) };
@@ -341,4 +371,114 @@ test('a connection is kept shortly until a message came from a client that is kn
   assert.equal((await peer.answer())?.[0]?.status, 0);
   peer.end();
   await known.listener.end(0);
+});
+
+test('a stranger of a known authority has few messages, and little time, whatever it asks', async () => {
+  const shown = await shownBy(await TestCertificate.alone(Date.now()));
+  const few = await alone({ strangerMessages: 3, stranger: 600_000 }, undefined, { isToStranger: true });
+  const peer = new Peer(few.port, shown);
+  for (let n = 0; n < 3; n++) {
+    peer.send(query);
+    assert.equal((await peer.answer())?.[0]?.status, 0);
+  }
+  await peer.closed;
+  await few.listener.end(0);
+  const short = await alone({ stranger: 50 }, undefined, { isToStranger: true });
+  const late = new Peer(short.port, shown);
+  late.send(query);
+  await late.closed;
+  await short.listener.end(0);
+});
+
+test('an address has a number of connections whose clients are not known', async () => {
+  const limits = { strangersOfAddress: 2, stranger: 600_000 };
+  const strangers = await alone(limits, undefined, { isToStranger: true });
+  const make = async () => shownBy(await TestCertificate.alone(Date.now()));
+  const held = [new Peer(strangers.port, await make()), new Peer(strangers.port, await make())];
+  for (const peer of held) {
+    peer.send(query);
+    assert.equal((await peer.answer())?.[0]?.status, 0);
+  }
+  const third = new Peer(strangers.port, await make());
+  third.send(query);
+  assert.equal(await third.answer(), undefined);
+  assert.match(log.at(-1) ?? '', /too many connections from one address.*127\.0\.0\.1/);
+  const other = new Peer(strangers.port, await make(), { localAddress: '127.0.0.2' });
+  other.send(query);
+  assert.equal((await other.answer())?.[0]?.status, 0);
+  for (const peer of [...held, other]) peer.end();
+  await strangers.listener.end(0);
+  const clients = await alone(limits);
+  const known = [];
+  for (let n = 0; n < 5; n++) {
+    const peer = new Peer(clients.port, await make());
+    peer.send(query);
+    assert.equal((await peer.answer())?.[0]?.status, 0, 'those that are known do not count');
+    known.push(peer);
+  }
+  for (const peer of known) peer.end();
+  await clients.listener.end(0);
+});
+
+test('handshakes that hang hold up neither clients that are served, nor new ones from other addresses', async () => {
+  const { listener, port } = await alone({ handshake: 600_000 });
+  const shown = await shownBy(await TestCertificate.alone(Date.now()));
+  const served = new Peer(port, shown);
+  served.send(query);
+  assert.equal((await served.answer())?.[0]?.status, 0);
+  const hanging = [];
+  for (let n = 0; n < 200; n++) {
+    const socket = connectTcp({ port, host: '127.0.0.1' });
+    socket.on('error', () => {});
+    await once(socket, 'connect');
+    // Half of them begin, and go no further.
+    if (n % 2 === 0) socket.write(Buffer.from('1603010200010001fc0303', 'hex'));
+    hanging.push(socket);
+    served.send(query);
+    assert.equal((await served.answer())?.[0]?.status, 0);
+  }
+  const other = new Peer(port, shown, { localAddress: '127.0.0.2' });
+  other.send(query);
+  assert.equal((await other.answer())?.[0]?.status, 0);
+  assert.equal(hanging[0]?.destroyed, false, 'they still hang');
+  for (const socket of hanging) socket.destroy();
+  for (const peer of [served, other]) peer.end();
+  await listener.end(0);
+});
+
+/** The suite of TLS 1.2 that is agreed on; undefined if there is none. */
+function suiteOf(port: number, shown: Shown, ciphers: string): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const more = { ciphers: `${ciphers}:@SECLEVEL=0`, maxVersion: 'TLSv1.2', rejectUnauthorized: false } as const;
+    const socket = connect({ port, host: '127.0.0.1', ...shown, ...more }, () => {
+      resolve(socket.getCipher().name);
+      socket.destroy();
+    });
+    socket.on('error', () => resolve(undefined));
+  });
+}
+
+test('suites without forward secrecy, or with CBC, are taken with --kmip-old-ciphers alone', async () => {
+  const rsa = { name: 'RSASSA-PKCS1-v1_5', modulusLength: 2048, publicExponent: Uint8Array.of(1, 0, 1), hash: 'SHA-256' };
+  const keys = await crypto.subtle.generateKey(rsa, true, ['sign', 'verify']);
+  const signing = { name: rsa.name, hash: rsa.hash };
+  const own = await shownBy(await TestCertificate.alone(Date.now(), { keys, signing }));
+  const tls = { cert: Buffer.from(own.cert), key: Buffer.from(own.key) };
+  const shown = await shownBy(await TestCertificate.alone(Date.now()));
+  const usual = ['ECDHE-RSA-AES256-GCM-SHA384', 'ECDHE-RSA-AES128-GCM-SHA256', 'ECDHE-RSA-CHACHA20-POLY1305'];
+  const old = ['ECDHE-RSA-AES256-SHA384', 'ECDHE-RSA-AES128-SHA256', 'AES256-GCM-SHA384', 'AES128-GCM-SHA256'];
+  const older = ['AES256-SHA256', 'AES128-SHA256'];
+  const never = ['AES256-SHA', 'AES128-SHA', 'ECDHE-RSA-AES256-SHA', 'AES128-CCM8', 'NULL-SHA256'];
+  for (const oldCiphers of [false, true]) {
+    const { listener, port } = await alone({}, undefined, {}, { oldCiphers, tls });
+    for (const suite of usual) assert.equal(await suiteOf(port, shown, suite), suite);
+    for (const suite of [...old, ...older]) {
+      assert.equal(await suiteOf(port, shown, suite), oldCiphers ? suite : undefined, `${suite}, ${oldCiphers}`);
+    }
+    for (const suite of never) assert.equal(await suiteOf(port, shown, suite), undefined, suite);
+    const [strong, ...others] = usual;
+    const all = [...others, ...old, ...older, strong].join(':');
+    assert.equal(await suiteOf(port, shown, all), strong, 'the strongest is taken, in whatever order they are offered');
+    await listener.end(0);
+  }
 });

@@ -51,6 +51,13 @@ export class TestCertificate {
     return TestCertificate.#make(now, { isAuthority: true, subject, ...wanted }, undefined);
   }
 
+  /** One that somebody else made; its private key is not here. */
+  static async read(pem: string, now: number): Promise<TestCertificate> {
+    const certificate = new x509.X509Certificate(pem);
+    const own = await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);
+    return new TestCertificate(certificate, { ...own, publicKey: await certificate.publicKey.export() }, [], now);
+  }
+
   /** Signs another. */
   signs(wanted: Wanted = {}): Promise<TestCertificate> {
     return TestCertificate.#make(this.#now, wanted, this);

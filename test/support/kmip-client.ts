@@ -82,11 +82,11 @@ function codeOf(name: string): number {
 }
 
 export class KmipClient {
-  readonly #appliance: Appliance;
+  readonly #appliance: Pick<Appliance, 'app'>;
   readonly #shown: TestCertificate['shown'];
   readonly certificate: TestCertificate;
 
-  constructor(appliance: Appliance, certificate: TestCertificate) {
+  constructor(appliance: Pick<Appliance, 'app'>, certificate: TestCertificate) {
     this.#appliance = appliance;
     this.certificate = certificate;
     this.#shown = certificate.shown;
@@ -108,7 +108,10 @@ export class KmipClient {
     return status === 200 ? bytes : undefined;
   }
 
-  async post(message: Uint8Array): Promise<{ readonly status: number; readonly bytes: Uint8Array }> {
+  /** `ends`: the answer is the last of its connection. */
+  async post(
+    message: Uint8Array,
+  ): Promise<{ readonly status: number; readonly bytes: Uint8Array; readonly ends: boolean }> {
     const { outcome } = await this.#appliance.app.handle({
       method: 'POST',
       path: '/kmip',
@@ -119,8 +122,9 @@ export class KmipClient {
       ...this.#shown,
       body: { read: async (limit) => (message.length > limit ? undefined : message) },
     });
-    const { status, content } = outcome;
-    return { status, bytes: content instanceof Uint8Array ? content : new Uint8Array() };
+    const { status, content, headers } = outcome;
+    const bytes = content instanceof Uint8Array ? content : new Uint8Array();
+    return { status, bytes, ends: headers?.Connection === 'close' };
   }
 
   /** Sends a batch and returns the results of its items. */

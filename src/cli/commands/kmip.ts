@@ -1,6 +1,5 @@
 // Commands for clients of KMIP, which are API keys that a certificate proves.
 import type { Client } from '../../client/client.ts';
-import { pkcs12File } from '../../client/pkcs12-file.ts';
 import { KmsError, reasonOf } from '../../errors.ts';
 import { type CliOf, given } from '../command.ts';
 import { withClient } from '../connect.ts';
@@ -11,7 +10,7 @@ import { printThing } from '../output.ts';
 import { remoteAddress } from '../target.ts';
 import { uidQuery } from './account.ts';
 import { checkKnown } from './apikey.ts';
-import { filesFor } from './proof-certificate.ts';
+import { filesFor, plainName } from './proof-certificate.ts';
 
 type CreateCli = CliOf<typeof kmipClient.create>;
 type Issued = Awaited<ReturnType<Client['addProof']>>;
@@ -19,12 +18,8 @@ type Issued = Awaited<ReturnType<Client['addProof']>>;
 const usualDays = 365;
 const usualPort = 5696;
 
-/** Files beside those of an issued certificate. */
-const moreFiles = [
-  ['client.p12', 0o600],
-  ['client.p12.password', 0o600],
-  ['settings.md', 0o644],
-] as const;
+/** The file beside those of an issued certificate. */
+const settings = ['settings.md', 0o644] as const;
 
 export async function create(cli: CreateCli): Promise<void> {
   const accountId = cli.get('--account');
@@ -34,9 +29,9 @@ export async function create(cli: CreateCli): Promise<void> {
   const out = cli.get('--out');
   const name = cli.get('<NAME>');
   // Names of API keys are free text, and this one comes into files of other software.
-  const place = { ...(await placeFrom(cli)), name: name.replaceAll(/[^A-Za-z0-9._-]+/g, '-') };
+  const place = { ...(await placeFrom(cli)), name: plainName(name) };
   // Before anything is made: a key that cannot be saved is useless.
-  const files = await filesFor(cli, out, moreFiles);
+  const files = await filesFor(cli, out, [settings]);
   await withClient(cli, async (client) => {
     const input = given({ accountId, ...uidQuery(accountId), flags, name, secret: false });
     let keyid: string | undefined;
@@ -44,8 +39,7 @@ export async function create(cli: CreateCli): Promise<void> {
     try {
       keyid = (await client.createApiKey(input)).keyid;
       made = await client.addProof({ keyid, kind: 'certificate', issue: true, days: cli.get('--days') ?? usualDays });
-      const { bytes, password } = pkcs12File(made, place.name);
-      await files.keep(made, bytes, `${password}\n`, clientPage(place));
+      await files.keep(made, place.name, clientPage(place));
     } catch (error) {
       await files.discard();
       if (keyid !== undefined) await takeBack(client, keyid, error);

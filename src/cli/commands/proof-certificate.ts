@@ -1,9 +1,10 @@
 // Client certificates as proofs of API keys, on the command line: one that there is, an authority and a name, or one
 // that the appliance issues into a directory.
-import { mkdir, rmdir } from 'node:fs/promises';
+import { rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Proof } from '../../api/proofs.ts';
 import type { InputOf } from '../../client/client.ts';
+import { pkcs12File } from '../../client/pkcs12-file.ts';
 import { KmsError } from '../../errors.ts';
 import { epochTimeOf } from '../../model/timestamp.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
@@ -95,8 +96,8 @@ interface Issued {
 }
 
 interface IssuedFiles {
-  /** `more` are the contents of further files, in their order. */
-  keep(issued: Issued, ...more: readonly (string | Uint8Array)[]): Promise<void>;
+  /** `name` is what software lists the key in client.p12 as; `more` are contents of further files, in their order. */
+  keep(issued: Issued, name: string, ...more: readonly string[]): Promise<void>;
   discard(): Promise<void>;
 }
 
@@ -104,7 +105,14 @@ const issuedFiles = [
   ['client.crt', 0o644],
   ['client.key', 0o600],
   ['ca.crt', 0o644],
+  ['client.p12', 0o600],
+  ['client.p12.password', 0o600],
 ] as const;
+
+/** A name of free text as software of others takes it. */
+export function plainName(name: string): string {
+  return name.replaceAll(/[^A-Za-z0-9._-]+/g, '-');
+}
 
 /** New files for an issued certificate, before it is issued: a key that cannot be saved is useless. */
 export async function filesFor(
@@ -113,8 +121,9 @@ export async function filesFor(
   more: readonly (readonly [name: string, mode: number])[] = [],
 ): Promise<IssuedFiles> {
   const directory = pathFrom(cli.io, out);
-  const made = await mkdir(directory, { recursive: true, mode: 0o700 }).catch((error) => {
-    throw fileError('write', directory, error);
+  const { makeDirs } = await import('../../platform/data-dir.ts');
+  const made = await makeDirs(directory).catch((error) => {
+    throw fileError('make the directory', directory, error, 'name one in which files can be made');
   });
   const files: NewFile[] = [];
   const discard = async (): Promise<void> => {
@@ -132,8 +141,10 @@ export async function filesFor(
   }
   return {
     discard,
-    async keep({ certificate = '', privateKey = '', caCertificate = '' }, ...others) {
-      const contents = [certificate, privateKey, caCertificate, ...others];
+    async keep(issued, name, ...others) {
+      const { certificate = '', privateKey = '', caCertificate = '' } = issued;
+      const { bytes, password } = pkcs12File(issued, plainName(name));
+      const contents = [certificate, privateKey, caCertificate, bytes, `${password}\n`, ...others];
       for (const [n, each] of files.entries()) await each.handle.writeFile(contents[n] ?? '');
       for (const each of files) await each.commit();
     },

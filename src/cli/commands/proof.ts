@@ -61,11 +61,12 @@ export async function add(cli: CliOf<typeof proof.add>): Promise<void> {
     isMade = true;
     if (kind === 'certificate') await say(cli.io, onlyOverTls);
     if (made.renewed) await say(cli.io, visible(renewalText(made)));
+    if (made.otherTenant) await say(cli.io, elsewhere);
     if (files) {
-      await files.keep(made);
+      await files.keep(made, cli.get('--name') ?? cli.get('<KEYID>'));
       const { privateKey: _, ...shown } = made;
       await printThing(cli, shown, proofPairs(made));
-      return say(cli.io, `client.crt, client.key and ca.crt are in ${cli.get('--out')}`);
+      return say(cli.io, `client.crt, client.key, ca.crt and client.p12 are in ${cli.get('--out')}`);
     }
     if (made.key === undefined && made.secretAccessKey === undefined) return printThing(cli, made, proofPairs(made));
     const failure = file && (await keep(file, secretFile(made)));
@@ -83,6 +84,10 @@ export async function add(cli: CliOf<typeof proof.add>): Promise<void> {
     throw error;
   });
 }
+
+const elsewhere =
+  'another tenant has an older proof of the same certificates: over KMIP, which names no tenant, they belong there; ' +
+  'elsewhere the host names the tenant, and this proof counts';
 
 function renewalText({ id, name, active }: Proof): string {
   const named = name === '' ? 'without a name' : `under the name ${name}`;

@@ -15,6 +15,7 @@ import { toPem } from '../../crypto/pem.ts';
 import { invalidField, KmsError } from '../../errors.ts';
 import type { ResourceRef } from '../../model/activity-details.ts';
 import { timestamp } from '../../model/timestamp.ts';
+import type { Tables } from '../../store/port.ts';
 import type { KnownProof } from '../../store/tables/proofs.ts';
 import type { Context } from '../context.ts';
 import { issueCertificate } from './client-authority.ts';
@@ -153,7 +154,7 @@ function byIssuer(ctx: Context, apikeyId: string, text: string, given: string): 
   const named = tx.proofs.byCertificateName(subject, mostOfName);
   const same = named.find((proof) => certificateTrust(proof).san === san && isOfAuthority(proof, authority));
   if (same) return renewal(ctx, apikeyId, same, { ca, notAfter });
-  const older = coveringProof(ctx, san, authority);
+  const older = coveringProof(tx, san, authority);
   if (older && older.apikeyId !== apikeyId) throw covered(ctx, older);
   if (named.length >= mostOfName) throw new KmsError('quota', `at most ${mostOfName} proofs have one name`);
   return { subject, settings: { ca, san, notAfter, fingerprint } };
@@ -163,14 +164,35 @@ function byIssuer(ctx: Context, apikeyId: string, text: string, given: string): 
  * The oldest proof by this authority that all certificates of a name fit. A star in the name stands for less than one
  * in the proof, which takes it for a character like others.
  */
-function coveringProof({ tx }: Context, san: string, authority: Certificate): KnownProof | undefined {
+function coveringProof(
+  { proofs }: Pick<Tables, 'proofs'>,
+  san: string,
+  authority: Certificate,
+): KnownProof | undefined {
   const [, value = '', domain] = /^uri:(spiffe:\/\/([^/]+)\/.+)$/.exec(san) ?? [];
   if (domain === undefined) return undefined;
-  const starred = tx.proofs.byCertificateName(starredSubject(domain), mostOfName);
+  const starred = proofs.byCertificateName(starredSubject(domain), mostOfName);
   return starred.find((proof) => {
     const { san: pattern = '' } = certificateTrust(proof);
     return fitsGlob(pattern.slice('uri:'.length), value) && isOfAuthority(proof, authority);
   });
+}
+
+/**
+ * Whether a tenant has a proof of all the certificates of a draft that was made: of that which is pinned, or of the name
+ * by the authority. Of a name, proofs by single certificates cannot be told.
+ */
+export function isCovered(tables: Pick<Tables, 'proofs'>, { certificate, ca, san: given }: CertificateInput): boolean {
+  if (certificate !== undefined) {
+    const [leaf, ...others] = readPem('certificate', certificate);
+    return provenBy(tables, { leaf: leaf.der, chain: others.map(({ der }) => der) }) !== undefined;
+  }
+  if (ca === undefined || given === undefined) return false;
+  const [authority] = readPem('ca', ca);
+  const { san, subject } = checkedName(given);
+  const named = tables.proofs.byCertificateName(subject, mostOfName);
+  const isSame = (proof: KnownProof): boolean => certificateTrust(proof).san === san && isOfAuthority(proof, authority);
+  return named.some(isSame) || coveringProof(tables, san, authority) !== undefined;
 }
 
 /** Whether the proof trusts this authority: the same key by the same name, whatever its dates. */

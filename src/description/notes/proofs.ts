@@ -32,6 +32,7 @@ export const proofNotes: Readonly<Record<(typeof proofEndpoints)[number]['id'], 
       "The issuer's keys are pinned with `jwks`, or read from what it publishes. Private addresses are asked only if the proof was added by the administrator at the machine, or by somebody who may do everything in the operator tenant.",
       'Certificates are issued by the authority of the tenant, made at the first one: a managed key named `client-ca`, which signs nothing else. Rotating it makes a new authority; certificates that were issued stay good until they expire or their proof goes. While that key is suspended or deactivated nothing is issued; once it is deleted, the next certificate makes another.',
       'A certificate is one proof: of all proofs of the tenant that it fits, also those that are switched off, the oldest counts. If that one is off or at its end, or its API key is, the request is refused, and no younger proof takes it over. What is a proof of another API key already is therefore refused, and so is a SPIFFE ID that an older pattern of another API key with the same authority covers. A certificate with more than 20 alternative names is no proof.',
+      'A certificate that an appliance issued proves the API key for which it was issued, and no other, of whatever tenant. `otherTenant` says that an older proof of another tenant is for the same certificates: that one counts over KMIP, which names no tenant, and this one everywhere else.',
       'A certificate or authority with the same key and a later end renews the proof of the same API key in place: the answer has its id, and no other proof is made. Fields of other kinds are refused.',
     ],
     params: { keyid },
@@ -51,6 +52,10 @@ export const proofNotes: Readonly<Record<(typeof proofEndpoints)[number]['id'], 
         { message: 'it is a proof of another API key already: a program is one API key' },
         {
           message: 'certificates of that name are an older proof of another API key already: a program is one API key',
+        },
+        {
+          message:
+            'an appliance issued it for the API key apik_01jz4b8m6q3v9x2c5d7f8g9h0k, and it proves that one alone: have a certificate issued for this API key',
         },
         { field: 'issuer', message: 'is not for proofs of the kind certificate' },
         { field: 'san', message: 'expected dns:NAME, email:ADDRESS, uri:URI or spiffe://DOMAIN/PATH' },

@@ -6,6 +6,7 @@ import { findApiKey, letsIn } from '../../core/accounts.ts';
 import type { PublicContext } from '../../core/context.ts';
 import { isUsable } from '../../core/credential.ts';
 import { compareCertificate, loginByCertificate } from '../../core/proofs/certificate-logins.ts';
+import { isCovered } from '../../core/proofs/certificate-proofs.ts';
 import { presentedKey } from '../../core/proofs/client-certificates.ts';
 import { listProofs } from '../../core/proofs/proof-answers.ts';
 import { addProof, removeProof, setProof } from '../../core/proofs/proofs.ts';
@@ -30,7 +31,16 @@ import type { Input, RoutesOf } from '../route.ts';
 
 export const proofRoutes: RoutesOf<(typeof proofEndpoints)[number]['id']> = {
   listProofs: (ctx, { params }) => listProofs(ctx, params),
-  addProof: (ctx, { params, body, open }) => addProof(ctx, { ...params, proof: body, verifier: open.people.tokens }),
+  addProof: (ctx, { params, body, open, handle }) => {
+    const made = addProof(ctx, { ...params, proof: body, verifier: open.people.tokens });
+    // Those of other tenants are older than one that is new.
+    const others = body.kind === 'certificate' && !made.renewed ? open.tenants.handles() : [];
+    const isElsewhere = others.some(({ tenant, store }) => {
+      if (tenant.id === handle.tenant.id) return false;
+      return readOr(false, () => store.read((tables) => isCovered(tables, body)));
+    });
+    return isElsewhere ? { ...made, otherTenant: true } : made;
+  },
   updateProof: (ctx, { params, body }) => setProof(ctx, params, body.active),
   removeProof: (ctx, { params }) => removeProof(ctx, params),
   testProof: {
@@ -158,4 +168,14 @@ function refusal(
   const how = { refusedBy: misfit.check, ...(proof && { proof: proof.id }), ...(subject !== undefined && { subject }) };
   ctx.identify?.(keyid, how);
   return refusedToken(misfit, misfit.check === 'role' ? role : undefined);
+}
+
+/** The fallback while a store, of another tenant, cannot tell. */
+function readOr<T>(fallback: T, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof KmsError && error.code === 'unavailable') return fallback;
+    throw error;
+  }
 }
