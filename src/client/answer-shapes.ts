@@ -275,7 +275,7 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
     accessKeyId?:text awsAccount?:text fingerprint?:text san?:text authority?:text issued?:boolean
     notAfter?:time issuer?:text subject?:text jwksUrl?:text audience?:text[] claims?:object jwks?:object
     once?:boolean longest?:count key?:text secretAccessKey?:text certificate?:text privateKey?:text
-    caCertificate?:text renewed?:boolean`,
+    caCertificate?:text otherTenant?:boolean renewed?:boolean`,
   testProof: 'proofs:TestProofProofs[]',
   updateProof: `
     id:text kind:word name:text active:boolean createdAt:time createdBy:caller|null lastUsedAt:count|null
