@@ -65,7 +65,7 @@ const queryProofs = (now: number): string =>
 /** Proofs by client certificates that are compared with those of other tenants. */
 const mostCompared = 10_000;
 
-/** What certificates they are for, of which API key, and since when. */
+/** When each was made, its API key, and the certificates that it is for. */
 const queryCertificates = `SELECT * FROM (SELECT 'certificate', p.created_at, CASE k.name WHEN '' THEN k.id ELSE k.name END,
   p.subject || ' ' || ifnull(json_extract(p.settings, '$.san') || json_extract(p.settings, '$.fingerprint'), '')
   FROM api_key_proofs p JOIN api_keys k ON k.id = p.apikey_id WHERE p.kind = 'certificate'
@@ -205,7 +205,9 @@ function examineShared(sound: ReadonlyMap<string, CheckedStore>, { rows }: Check
   });
   const oldestFirst = proofs.toSorted((a, b) => a.since - b.since);
   const shared = [...Map.groupBy(oldestFirst, ({ of }) => of).values()].flatMap(([first, ...others]) =>
-    others.flatMap(({ tenant, key }) => (first && tenant !== first.tenant ? [{ tenant, key, older: first.tenant }] : [])),
+    others.flatMap(({ tenant, key }) =>
+      first && tenant !== first.tenant ? [{ tenant, key, older: first.tenant }] : [],
+    ),
   );
   for (const those of Map.groupBy(shared, ({ tenant, older }) => `${tenant} ${older}`).values()) {
     const [first] = those;

@@ -153,7 +153,8 @@ test('who adds a proof learns that an older one elsewhere is for the same, and n
   const certificate = await TestCertificate.alone(a.world.now());
   const spiffe = (path: string) => ({ ca: authority.pem, san: `spiffe://prod.example/${path}` });
   const proofs = [{ certificate: certificate.pem }, { ca: authority.pem, san: 'dns:a.example' }];
-  for (const proof of [...proofs, spiffe('pay/*')]) assert.equal((await seats[0].proves(proof)).answer.otherTenant, undefined);
+  for (const proof of [...proofs, spiffe('pay/*')])
+    assert.equal((await seats[0].proves(proof)).answer.otherTenant, undefined);
   a.advance(minute);
   for (const proof of [...proofs, spiffe('pay/roll'), spiffe('pay/*')]) {
     const { body } = await seats[1].tries(proof);

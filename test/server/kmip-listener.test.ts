@@ -459,7 +459,12 @@ function suiteOf(port: number, shown: Shown, ciphers: string): Promise<string | 
 }
 
 test('suites without forward secrecy, or with CBC, are taken with --kmip-old-ciphers alone', async () => {
-  const rsa = { name: 'RSASSA-PKCS1-v1_5', modulusLength: 2048, publicExponent: Uint8Array.of(1, 0, 1), hash: 'SHA-256' };
+  const rsa = {
+    name: 'RSASSA-PKCS1-v1_5',
+    modulusLength: 2048,
+    publicExponent: Uint8Array.of(1, 0, 1),
+    hash: 'SHA-256',
+  };
   const keys = await crypto.subtle.generateKey(rsa, true, ['sign', 'verify']);
   const signing = { name: rsa.name, hash: rsa.hash };
   const own = await shownBy(await TestCertificate.alone(Date.now(), { keys, signing }));

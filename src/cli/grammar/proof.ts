@@ -43,7 +43,10 @@ export const proof = {
       '--san': text('TEXT', 'certificate, with --ca: the name in it: dns:NAME, email:ADDRESS, uri:URI or a SPIFFE ID'),
       '--file': path('FILE', 'certificate: the client certificate, PEM, whose key is pinned'),
       '--issue': toggle('certificate: have the appliance issue one, with a new key'),
-      '--out': path('DIR', 'certificate, with --issue: the directory for client.crt, client.key, ca.crt and client.p12'),
+      '--out': path(
+        'DIR',
+        'certificate, with --issue: the directory for client.crt, client.key, ca.crt and client.p12',
+      ),
       '--days': integer('N', 'certificate, with --issue: how long it is valid (default: 90)'),
       '--once': toggle('jwt: each token opens one session'),
       '--longest': duration('TIME', 'jwt: the longest lifetime of a token, such as 15m (default: 24h)'),

@@ -179,8 +179,8 @@ function coveringProof(
 }
 
 /**
- * Whether a tenant has a proof of all the certificates of a draft that was made: of that which is pinned, or of the name
- * by the authority. Of a name, proofs by single certificates cannot be told.
+ * Whether a tenant has a proof of all the certificates that are meant: of the one that is pinned, or of the name by the
+ * authority. Proofs by single certificates of that name cannot be told.
  */
 export function isCovered(tables: Pick<Tables, 'proofs'>, { certificate, ca, san: given }: CertificateInput): boolean {
   if (certificate !== undefined) {
