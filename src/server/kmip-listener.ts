@@ -360,6 +360,7 @@ class Connection {
     );
     this.#isEnding = true;
     this.#socket.end();
+    this.#late ??= setTimeout(() => this.#socket.destroy(), this.#around.limits.begun).unref();
   }
 
   /** Answers, and closes the connection: what comes behind cannot be told apart. */
