@@ -1,4 +1,4 @@
-// An AWS access key stays with its tenant, whatever that is called, and whoever gets its name.
+// An AWS access key stays with its tenant, whatever that is called and whichever other one gets its name.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { done } from '../support/aws-client.ts';

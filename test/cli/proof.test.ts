@@ -447,4 +447,10 @@ test('a client certificate is issued into a directory, whose key nobody else can
   assert.match(renewed.stderr, /^kms: the proof proof_\w+ is renewed, under the name app as before$/m);
   const trusted = await d.kms('apikey proof add other certificate --ca client/ca.crt --san dns:app.example.org');
   assert.equal(trusted.code, 0, trusted.stderr);
+  assert.doesNotMatch(trusted.stderr, /another tenant/);
+  await d.kms('tenant create blue --host blue.example');
+  await d.kms('apikey create --account admin --name app --without-secret --tenant blue');
+  const later = await d.kms('apikey proof add app certificate --file one.crt --tenant blue');
+  assert.equal(later.code, 0, later.stderr);
+  assert.match(later.stderr, /^kms: another tenant has an older proof of the same certificates: over KMIP, /m);
 });
