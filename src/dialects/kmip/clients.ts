@@ -61,7 +61,7 @@ export class KmipClients {
     if (binding) return this.#again(open, certificate, binding);
     const handles = open.tenants.handles();
     const read = readProofs(handles, certificate);
-    if (read.length > 0) return this.#oldest(open, certificate, address, read);
+    if (read.length > 0) return this.#oldest(open, certificate, address, { found: read, among: handles });
     // For certain: another node may have made the proof.
     const now = this.#appliance.world.now();
     const looks = await Promise.all(
@@ -73,7 +73,7 @@ export class KmipClients {
       ),
     );
     const proofs = looks.flatMap((look) => look.proofs);
-    if (proofs.length > 0) return this.#oldest(open, certificate, address, proofs);
+    if (proofs.length > 0) return this.#oldest(open, certificate, address, { found: proofs, among: handles });
     const [first, ...others] = looks.flatMap((look) => look.authorities);
     return first && { handles: [first, ...others] };
   }
@@ -97,15 +97,15 @@ export class KmipClients {
    * client from its own.
    */
   #oldest(
-    { people, tenants }: OpenState,
+    { people }: OpenState,
     certificate: PresentedCertificate,
     address: string | undefined,
-    found: readonly FoundProof[],
+    { found, among }: { readonly found: readonly FoundProof[]; readonly among: readonly TenantHandle[] },
   ): FoundClient | undefined {
     const [oldest, ...others] = oldestFirst(found);
     if (!oldest) return undefined;
     const { handle, proof } = oldest;
-    this.#bindings.set(certificate, { handle, proof, among: tenants.handles() });
+    this.#bindings.set(certificate, { handle, proof, among });
     const fingerprint = fingerprintOf(certificate);
     const origin = { tenant: handle.tenant.id, address: address ?? 'local' };
     if (others.length > 0 && !people.workloads.isRecorded(origin, ['several tenants', fingerprint])) {
