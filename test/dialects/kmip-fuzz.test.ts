@@ -111,6 +111,7 @@ test('mutated messages are answered, whatever is in them', async (t) => {
     await fuzzed(Math.min(perAppliance, runs - part * perAppliance), seed + part);
     // Code and caches are there after some parts.
     if (part === Math.floor(parts / 10)) before = usedBytes();
+    if (parts >= 20 && part % Math.ceil(parts / 10) === 0) console.error(`${(part + 1) * perAppliance} messages`);
   }
   const seconds = Number(process.hrtime.bigint() - begun) / 1e9;
   const after = usedBytes();

@@ -1,7 +1,7 @@
 // Limits of what KMIP's clients store: dates, numbers of attributes, and what stands beside a value.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { attributeRules } from '../../src/dialects/kmip/attributes.ts';
+import { attributeRules } from '../../src/dialects/kmip/attribute-rules.ts';
 import { reasons } from '../../src/dialects/kmip/reasons.ts';
 import { tags } from '../../src/dialects/kmip/tags.ts';
 import {
