@@ -78,7 +78,7 @@ test('the console lists objects of KMIP, their states, and who got what', async 
   await did(reader, { operation: 'Get', fields: [uid(volume)] });
   await call('POST', '/managed-keys', { name: 'native' });
 
-  const { page, troubles } = await visitAs(appliance, 'ada', '/console');
+  const { page, troubles } = await visitAs(appliance, 'ada', '/console', { width: 1280 });
   await page.getByRole('link', { name: 'KMIP objects' }).first().click();
   await page.getByRole('heading', { name: 'KMIP objects', level: 1 }).waitFor();
   const table = page.getByRole('table', { name: 'KMIP objects' });

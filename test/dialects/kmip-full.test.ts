@@ -70,7 +70,7 @@ async function fill(c: KmipClient, id: string, way: string, random: Prng): Promi
     const results = await c.batch(items, { header: [enumeration(tags.batchErrorContinuationOption, 2)] });
     const last = results.at(-1);
     if (last?.status === 0) continue;
-    assert.equal(last?.reason, reasons.invalidField, last?.message);
+    assert.equal(last?.reason, reasons.invalidField, `${last?.message}`);
     return n + results.length - 1;
   }
   return assert.fail(`${way} has no limit`);

@@ -84,19 +84,24 @@ function columnsOf(names: ReadonlyMap<string, string>): readonly Column<ManagedK
     { title: 'Name', kind: 'name', cell: (key) => <NameCell of={key} />, sort: nameOf },
     {
       title: 'Type',
-      cell: ({ kmip }) => kmip && kmipTypeText(kmip.type),
+      cell: ({ kmip, type }) => [
+        <span key="kind">{kmip && kmipTypeText(kmip.type)}</span>,
+        ' ',
+        <code key="type">{type}</code>,
+      ],
       sort: ({ kmip }) => kmip?.type ?? '',
     },
-    { title: 'Kept as', shownFrom: 'medium', cell: ({ type }) => <code>{type}</code>, sort: ({ type }) => type },
     { title: 'State', cell: ({ state }) => <StateTag state={state} />, sort: ({ state }) => state },
     {
       title: 'Client',
-      shownFrom: 'medium',
+      kind: 'long',
+      shownFrom: 'narrow',
       cell: ({ kmip }) => kmip?.owner !== undefined && <Actor keyid={kmip.owner} names={names} />,
       sort: ({ kmip }) => names.get(kmip?.owner ?? '') ?? kmip?.owner ?? '',
     },
     {
       title: 'Last fetched',
+      kind: 'long',
       cell: ({ kmip }) => <LastGet of={kmip?.lastGet} names={names} />,
       sort: ({ kmip }) => kmip?.lastGet?.at ?? null,
     },
