@@ -33,7 +33,11 @@ const values: Readonly<Record<string, { readonly bad: readonly Item[]; readonly 
     good: [integer(value, 0), integer(value, 0xf_ffff)],
   },
   'Cryptographic Domain Parameters': {
-    bad: [of(enumeration(tags.recommendedCurve, 0)), of(integer(tags.qlength, -8)), of(integer(tags.recommendedCurve, 7))],
+    bad: [
+      of(enumeration(tags.recommendedCurve, 0)),
+      of(integer(tags.qlength, -8)),
+      of(integer(tags.recommendedCurve, 7)),
+    ],
   },
   'Cryptographic Parameters': {
     bad: [
@@ -111,11 +115,7 @@ test('values that mean nothing are refused, wherever they are given', async () =
 test('no object is registered with fields of a key block that mean nothing', async () => {
   const c = await KmipClient.make(await testAppliance(), 'kmip.*');
   const block = (...more: readonly Item[]) =>
-    structure(
-      tags.keyBlock,
-      structure(tags.keyValue, byteString(tags.keyMaterial, new Uint8Array(20).fill(1))),
-      more,
-    );
+    structure(tags.keyBlock, structure(tags.keyValue, byteString(tags.keyMaterial, new Uint8Array(20).fill(1))), more);
   const registered = (type: number, tag: number, ...parts: readonly Item[]) => [
     enumeration(tags.objectType, type),
     template(['Cryptographic Usage Mask', 0]),
@@ -180,7 +180,10 @@ test('dates that have come, and limits of which a part was taken, stay', async (
   const a = await testAppliance();
   const c = await KmipClient.make(a, 'kmip.*');
   const now = Math.floor(a.world.now() / 1000);
-  const id = await c.aes(['Process Start Date', now + 10], ['Usage Limits', limits(1, 100n, long(tags.usageLimitsCount, 7n))]);
+  const id = await c.aes(
+    ['Process Start Date', now + 10],
+    ['Usage Limits', limits(1, 100n, long(tags.usageLimitsCount, 7n))],
+  );
   const left = async () => {
     const [item] = await c.attribute(id, 'Usage Limits');
     return item?.type === 'structure' ? fieldOf(item, tags.usageLimitsCount, 'long') : undefined;

@@ -10,7 +10,7 @@ import type { Version } from './versions.ts';
  */
 type Changes = 'server' | 'once' | 'kept' | 'free';
 
-export interface AttributeRule {
+interface AttributeRule {
   readonly name: string;
   readonly tag: number;
   readonly type: ItemType;

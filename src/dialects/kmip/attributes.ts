@@ -1,4 +1,4 @@
-// Attributes of KMIP as they are sent, in their two encodings (1.x has names, 2.x has tags), and an object's set of them.
+// Attributes of KMIP as they are sent, in two encodings (1.x has names, 2.x has tags), and an object's set of them.
 import { fromBase64, toBase64, utf8 } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { JsonObject } from '../../model/json.ts';

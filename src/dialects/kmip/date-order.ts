@@ -1,5 +1,5 @@
-// Order of an object's dates (specification 1.4 §3.24 to §3.27): nothing is before the Activation Date, and nothing after
-// the Deactivation Date.
+// Order of an object's dates (specification 1.4 §3.24 to §3.27): nothing is before the Activation Date, and nothing
+// after the Deactivation Date.
 import { type AttributeSet, timeIn } from './attributes.ts';
 import { Refusal, reasons } from './reasons.ts';
 

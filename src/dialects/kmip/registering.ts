@@ -57,7 +57,7 @@ function keptOf(from: Structure): Structure {
   );
 }
 
-/** Throws `Refusal` for a value that is too short or long, and for fields beside it with values that they cannot have. */
+/** Throws `Refusal` for a value that is too short or long, or fields beside it that mean nothing. */
 function stored(bytes: Uint8Array, form: KmipForm, shape: Structure, format?: number): Brought {
   if (bytes.length < 1 || bytes.length > longestValue) {
     throw new Refusal(reasons.invalidField, `the value of an object has 1 to ${longestValue} bytes`);
