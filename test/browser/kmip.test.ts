@@ -39,7 +39,8 @@ async function did(shown: Shown, asked: Asked) {
   }
   socket.destroy();
   const [result] = resultsOf(answer);
-  assert.equal(result?.status, 0, result?.message);
+  assert.ok(result);
+  assert.equal(result.status, 0, `${result.message}`);
   return result.payload;
 }
 
