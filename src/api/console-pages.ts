@@ -21,6 +21,7 @@ export const consolePages = {
   asym: { path: '/console/asym', title: 'Asymmetric keyrings' },
   managedKeys: { path: '/console/managed-keys', title: 'Managed keys' },
   managedKey: { path: '/console/managed-keys/{name}', title: 'Managed key' },
+  kmip: { path: '/console/kmip', title: 'KMIP objects' },
   tang: { path: '/console/tang', title: 'Tang key pairs' },
   apikeys: { path: '/console/apikeys', title: 'API keys' },
   newApikey: { path: '/console/new/apikey', title: 'New API key' },

@@ -7,7 +7,7 @@ import { aliasPattern } from '../model/names.ts';
 import { lastTime } from '../model/timestamp.ts';
 import { sample } from './example-values.ts';
 import { ringAge } from './ring-life.ts';
-import { epochTime, freeForm, requiredText, textList, thingList } from './values.ts';
+import { callerId, epochTime, freeForm, requiredText, textList, thingList, timestamp } from './values.ts';
 
 export const type = z.enum(keyTypes).meta({ description: 'what the key is' });
 export const uses = z
@@ -94,6 +94,13 @@ export const kmip = z
       .string()
       .exactOptional()
       .meta({ description: 'id of the API key that made it over KMIP', examples: [sample.apikeyId] }),
+    lastGet: z
+      .object({
+        caller: callerId.meta({ description: 'who got it', examples: [sample.apikeyId] }),
+        at: timestamp.meta({ description: 'when; RFC 3339, UTC, milliseconds' }),
+      })
+      .exactOptional()
+      .meta({ description: 'the last time that its value left the appliance over KMIP' }),
   })
   .exactOptional()
-  .meta({ description: 'by what clients of KMIP know it; not in lists' });
+  .meta({ description: 'by what clients of KMIP know it; in lists only with `kmip=true`' });

@@ -205,6 +205,9 @@ export const managedKeyEndpoints = [
         description: '`true`: those that are there, and the deleted ones that can still be restored',
       }),
       secrets: trueParam.exactOptional().meta({ description: '`false`: without those of the type `secret`' }),
+      kmip: trueParam.exactOptional().meta({
+        description: '`true`: only objects of KMIP, each with the field `kmip`',
+      }),
     }),
     answer: pageOf(managedKey),
     paginated: true,

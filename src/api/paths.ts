@@ -35,7 +35,7 @@ export const clientPaths = {
   rotateAsymKeyring: ['POST', '/asym/rotate'],
 
   createManagedKey: ['POST', '/managed-keys'],
-  listManagedKeys: ['GET', '/managed-keys', 'deleted', 'pending', 'secrets', 'cursor', 'limit'],
+  listManagedKeys: ['GET', '/managed-keys', 'deleted', 'pending', 'secrets', 'kmip', 'cursor', 'limit'],
   getWrappingKey: ['GET', '/managed-keys/wrapping-key', 'type', 'key'],
   generateRandom: ['POST', '/managed-keys/random'],
   hashMessage: ['POST', '/managed-keys/hash'],

@@ -47,7 +47,8 @@ export const things: Readonly<Record<string, string>> = {
   AsymKey: 'id:key_ type:word kem:word props:object keyData:AsymKeyKeyData',
   ManagedKeyVersion: 'version:count state:word origin:word createdAt:time publicKey?:text deletedAt?:time',
   ManagedKeyAws: 'account:text keyId:text',
-  ManagedKeyKmip: 'type:word names:text[] owner?:text',
+  ManagedKeyKmipLastGet: 'caller:caller at:time',
+  ManagedKeyKmip: 'type:word names:text[] owner?:text lastGet?:ManagedKeyKmipLastGet',
   ManagedKey: `
     id:managedKey name:ring displayName:ring aliases:text[] custody:word type:word uses:word[] state:word
     latestVersion:count primaryVersion:count|null minDecryptVersion:count minEncryptVersion:count

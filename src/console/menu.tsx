@@ -26,6 +26,7 @@ const groups: readonly Group[] = [
       ['keyrings', 'key'],
       ['asym', 'keyPair'],
       ['managedKeys', 'key'],
+      ['kmip', 'program'],
       ['tang', 'unlock'],
     ],
   },

@@ -14,6 +14,7 @@ import { EncryptPage } from './files/encrypt-page.tsx';
 import { AsymPage } from './keyrings/asym-page.tsx';
 import { KeyringPage } from './keyrings/keyring-page.tsx';
 import { KeyringsPage } from './keyrings/keyrings-page.tsx';
+import { KmipPage } from './keyrings/kmip-page.tsx';
 import { ManagedKeyPage } from './keyrings/managed-key-page.tsx';
 import { ManagedKeysPage } from './keyrings/managed-keys-page.tsx';
 import { NewKeyringPage } from './keyrings/new-keyring-page.tsx';
@@ -33,6 +34,7 @@ export const pages: readonly Page[] = [
   { name: 'asym', component: AsymPage, under: 'asym', needs: ['asym.create', 'asym.read', 'asym.rotate'] },
   { name: 'managedKeys', component: ManagedKeysPage, under: 'managedKeys', needs: ['key.list'] },
   { name: 'managedKey', component: ManagedKeyPage, under: 'managedKeys' },
+  { name: 'kmip', component: KmipPage, under: 'kmip', needs: ['key.list'] },
   { name: 'tang', component: TangPage, under: 'tang', needs: ['tang.read'] },
   { name: 'apikeys', component: ApikeysPage, under: 'apikeys', needs: ['apikey.read'] },
   { name: 'newApikey', component: NewApikeyPage, under: 'apikeys' },

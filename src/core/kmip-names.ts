@@ -1,22 +1,33 @@
 // Names by which clients of KMIP know a managed key: told to those who manage it, and needed free when it is restored.
 import { KmsError } from '../errors.ts';
 import { type KmipType, kmipTypes } from '../model/kmip-types.ts';
+import { timestamp } from '../model/timestamp.ts';
 import type { Tables } from '../store/port.ts';
 
 interface KmipFields {
   readonly type: KmipType;
   readonly names: string[];
   readonly owner?: string;
+  readonly lastGet?: { readonly caller: string; readonly at: string };
 }
 
 /** Undefined for a key that KMIP does not know by more than its id. */
-export function kmipFieldsOf({ kmipObjects }: Pick<Tables, 'kmipObjects'>, keyId: string): KmipFields | undefined {
+export function kmipFieldsOf(
+  { kmipObjects, managedKeyUses }: Pick<Tables, 'kmipObjects' | 'managedKeyUses'>,
+  keyId: string,
+): KmipFields | undefined {
   const object = kmipObjects.byKey(keyId);
   if (!object) return undefined;
   const { objectType, owner } = object;
   // Cast: the column has one of the numbers.
   const type = kmipTypes[objectType as keyof typeof kmipTypes];
-  return { type, names: kmipObjects.names(keyId), ...(owner !== '' && { owner }) };
+  const got = managedKeyUses.last(keyId, 'kmip', 'export');
+  return {
+    type,
+    names: kmipObjects.names(keyId),
+    ...(owner !== '' && { owner }),
+    ...(got && { lastGet: { caller: got.caller, at: timestamp(got.usedAt) } }),
+  };
 }
 
 /** Throws `conflict` if a client of KMIP gave one of the key's names to another object meanwhile. */

@@ -135,6 +135,8 @@ interface KeysInput {
   readonly which: 'living' | 'deleted' | 'both';
   /** Whether keys of the type `secret` are among them. */
   readonly secrets: boolean;
+  /** Whether only objects of KMIP are meant, with their fields there. */
+  readonly kmip?: boolean;
   readonly page: PageRequest;
   /** The part of a key that is written. Default: all of it. */
   readonly item?: ((key: KeyAnswer) => unknown) | undefined;
@@ -143,11 +145,15 @@ interface KeysInput {
 /** Oldest first. */
 export function listManagedKeys(
   { store, world }: Reader,
-  { which, secrets, page, item }: KeysInput,
+  { which, secrets, kmip = false, page, item }: KeysInput,
 ): Promise<WrittenPage<KeyAnswer>> {
   const now = world.now();
   const read = (tables: Tables, part: PageRequest) => {
-    const answer = (key: ManagedKey) => (secrets || key.type !== 'secret' ? [keyAnswer(tables, key, now)] : []);
+    const answer = (key: ManagedKey) => {
+      if (!secrets && key.type === 'secret') return [];
+      const object = kmip ? kmipFieldsOf(tables, key.id) : undefined;
+      return object || !kmip ? [{ ...keyAnswer(tables, key, now), ...(object && { kmip: object }) }] : [];
+    };
     const { items, ...rest } = tables.managedKeys.list(part, { which, now }, answer);
     return { items: items.flat(), ...rest };
   };

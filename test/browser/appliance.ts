@@ -1,6 +1,6 @@
 // A real appliance on a port of its own, for tests in a browser: invites, reset links and logins in a line each.
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
@@ -8,6 +8,7 @@ import type { Initialised } from '../../src/appliance/init.ts';
 import type { PeopleSettings } from '../../src/appliance/mail.ts';
 import type { Lifetimes } from '../../src/core/links.ts';
 import type { Label } from '../../src/model/label.ts';
+import { selfSigned } from '../../src/platform/self-signed.ts';
 import { serve } from '../../src/server/serve.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
@@ -17,6 +18,8 @@ export interface ServedAppliance {
   readonly url: string;
   /** URL for clients of Tang; undefined if they are not served. */
   readonly tangUrl: string | undefined;
+  /** Where clients of KMIP are served, and the certificate there; undefined if they are not. */
+  readonly kmip: { readonly port: number; readonly ca: string } | undefined;
   call(method: string, path: string, body?: object, key?: string): Promise<{ status: number; body: AnyJson }>;
   /** Sends a request as the administrator at the machine; expects 200. */
   local(method: string, path: string, body: object): Promise<AnyJson>;
@@ -35,25 +38,38 @@ export interface ServedAppliance {
   addUser(username: string, password: string, more?: object): Promise<void>;
 }
 
+/** Files of a certificate for the listener of KMIP. */
+async function kmipCertificate(dir: string): Promise<{ cert: string; key: string; pem: string }> {
+  const { cert: pem, key } = await selfSigned(['localhost', '127.0.0.1'], 30, new Date());
+  const files = { cert: join(dir, 'cert.pem'), key: join(dir, 'key.pem'), pem };
+  await writeFile(files.cert, pem);
+  await writeFile(files.key, key, { mode: 0o600 });
+  return files;
+}
+
 export async function servedAppliance(
   lifetimes: Partial<Lifetimes> = {},
   {
     backsUp = false,
     tang = false,
+    kmip = false,
     label,
     ...more
   }: Pick<PeopleSettings, 'mail'> & {
     readonly backsUp?: boolean;
     readonly tang?: boolean;
+    readonly kmip?: boolean;
     readonly label?: Label;
   } = {},
 ): Promise<ServedAppliance> {
   const dir = await mkdtemp(join(tmpdir(), 'kms-browser-'));
   let made: Initialised | undefined;
-  const { url, tangAddress, setUpUrl, appliance, close } = await serve({
+  const kmipFiles = kmip ? await kmipCertificate(dir) : undefined;
+  const { url, tangAddress, kmipAddress, setUpUrl, appliance, close } = await serve({
     data: join(dir, 'data'),
     listen: '127.0.0.1:0',
     tangListen: tang ? '127.0.0.1:0' : undefined,
+    ...(kmipFiles && { kmipListen: '127.0.0.1:0', kmipTlsCert: kmipFiles.cert, kmipTlsKey: kmipFiles.key }),
     logLevel: 'silent',
     label,
     people: { lifetimes, ...more },
@@ -91,6 +107,7 @@ export async function servedAppliance(
   return {
     url,
     tangUrl: tangAddress,
+    kmip: kmipFiles && kmipAddress ? { port: Number(new URL(kmipAddress).port), ca: kmipFiles.pem } : undefined,
     setUpUrl: setUpUrl ?? '',
     keyFile: made?.keyFile ?? '',
     rootKey: made?.apiKey.key ?? '',

@@ -202,6 +202,7 @@ test('somebody who may not list anything is told so on every list', async () => 
     ['accounts', 'account.read'],
     ['assets', 'asset.search'],
     ['activity', 'activity.read'],
+    ['kmip', 'key.list'],
     ['tang', 'tang.read'],
   ] as const) {
     await page.goto(`${appliance.url}/console/${path}`);

@@ -367,9 +367,11 @@ test('a replaced key gives its name away; both tell of each other [9.1, 9.2, 9.4
   const [activation] = await values(c, later, 'Activation Date');
   assert.equal(activation, BigInt(now + 50));
   assert.deepEqual(await values(c, later, 'Deactivation Date'), [BigInt(now + 150)]);
-  const own = idIn(
-    await c.did('Re-key', [uid(later), interval(tags.offset, 0), template(['Activation Date', now + 1000])]),
-  );
+  const offset = interval(tags.offset, 0);
+  const beyond = template(['Activation Date', now + 1000]);
+  assert.equal(await c.refused('Re-key', [uid(later), offset, beyond]), reasons.invalidField, 'after the end');
+  const dates = template(['Activation Date', now + 1000], ['Deactivation Date', now + 2000]);
+  const own = idIn(await c.did('Re-key', [uid(later), offset, dates]));
   assert.equal(await c.state(own), 1, 'dates of the request win');
 });
 

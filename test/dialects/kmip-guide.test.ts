@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { kmipSettings } from '../../src/cli/kmip-settings.ts';
-import { attributeRules } from '../../src/dialects/kmip/attributes.ts';
+import { attributeRules } from '../../src/dialects/kmip/attribute-rules.ts';
 import { operations } from '../../src/dialects/kmip/operations.ts';
 
 const guide = new URL('../../docs/guide-kmip.md', import.meta.url);

@@ -1,7 +1,7 @@
 // Limits of what KMIP's clients store: dates, numbers of attributes, and what stands beside a value.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { attributeRules } from '../../src/dialects/kmip/attributes.ts';
+import { attributeRules } from '../../src/dialects/kmip/attribute-rules.ts';
 import { reasons } from '../../src/dialects/kmip/reasons.ts';
 import { tags } from '../../src/dialects/kmip/tags.ts';
 import {
@@ -118,4 +118,25 @@ test('the managed key of an object is named after its own id', async () => {
   const id = await (await KmipClient.make(a, 'kmip.*')).aes();
   const { body } = await a.call('GET', '/managed-keys');
   assert.deepEqual([body.data[0].id, body.data[0].name], [id, id.replace('mkey_', 'kmip-')]);
+});
+
+test('objects are listed with their type, names and owner, and with who got their values last', async () => {
+  const a = await testAppliance();
+  const c = await KmipClient.make(a, 'kmip.*');
+  const id = await c.aes(['Name', 'volume']);
+  await a.call('POST', '/managed-keys', { name: 'native' });
+  const listed = async () => (await a.call('GET', '/managed-keys?kmip=true')).body.data;
+  const known = { type: 'symmetric-key', names: ['volume'], owner: c.keyid };
+  assert.deepEqual(
+    (await listed()).map((key: { id: string; kmip: object }) => [key.id, key.kmip]),
+    [[id, known]],
+  );
+  await c.did('Get', [uid(id)]);
+  a.advance(1000);
+  const other = await KmipClient.make(a, 'key.*.read', 'key.*.export');
+  await other.did('Get', [uid(id)]);
+  const lastGet = { caller: other.keyid, at: new Date(a.world.now()).toISOString() };
+  assert.deepEqual((await listed())[0].kmip, { ...known, lastGet });
+  assert.deepEqual((await a.call('GET', `/managed-keys/${id}`)).body.key.kmip, { ...known, lastGet });
+  assert.equal((await a.call('GET', '/managed-keys')).body.data[0].kmip, undefined);
 });

@@ -152,7 +152,7 @@ test('the deleted ones take the flag of the list', async () => {
 /** All other query parameters are text, numbers or cursors. */
 const switches = [
   ...['id', 'uid', 'email', 'deleted', 'wildcard', 'usage', 'postQuantum', 'wrapped', 'secrets', 'flags'],
-  ...['config', 'keys', 'apikeys', 'dependents', 'proofs', 'secondFactors', 'suspended', 'pending'],
+  ...['config', 'keys', 'apikeys', 'dependents', 'proofs', 'secondFactors', 'suspended', 'pending', 'kmip'],
 ];
 const others = ['cursor', 'folder', 'key', 'limit', 'range', 'ringname', 'since', 'token', 'type', 'version'];
 

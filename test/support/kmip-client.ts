@@ -1,6 +1,6 @@
 // A KMIP client of the tests' own: it builds messages from items and reads answers, over an appliance in this process.
 import assert from 'node:assert/strict';
-import { attributeRules } from '../../src/dialects/kmip/attributes.ts';
+import { attributeRules } from '../../src/dialects/kmip/attribute-rules.ts';
 import { operations } from '../../src/dialects/kmip/operations.ts';
 import { tags } from '../../src/dialects/kmip/tags.ts';
 import {

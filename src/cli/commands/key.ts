@@ -346,6 +346,7 @@ export function keyPairs(key: ManagedKey): readonly Pair[] {
     ['KMIP object', key.kmip?.type.replace('-', ' ')],
     ['KMIP names', key.kmip && key.kmip.names.length > 0 ? key.kmip.names.join(', ') : undefined],
     ['KMIP client', key.kmip?.owner],
+    ['last got over KMIP', key.kmip?.lastGet && `${key.kmip.lastGet.at} by ${key.kmip.lastGet.caller}`],
     ['public key', newest?.publicKey && shortPem(newest.publicKey)],
     ['active from', key.activateAt === null ? undefined : timestamp(key.activateAt)],
     ['active until', key.deactivateAt === null ? undefined : timestamp(key.deactivateAt)],

@@ -2,6 +2,7 @@
 import type { Dependent, ManagedKey } from '../../api/managed-keys.ts';
 import type { KeyState } from '../../model/key-states.ts';
 import { type KeyType, type KeyUse, keyTypeFacts, keyTypes } from '../../model/key-types.ts';
+import type { KmipType } from '../../model/kmip-types.ts';
 import { epochTimeOf } from '../../model/timestamp.ts';
 
 /** Purposes of new keys, in the order in which they are offered. */
@@ -138,10 +139,15 @@ export function dialectText(dialect: string): string {
   return dialects.get(dialect) ?? dialect;
 }
 
+/** A type of KMIP's objects: `symmetric key`. */
+export function kmipTypeText(type: KmipType): string {
+  return type.replace('-', ' ');
+}
+
 /** An object of KMIP: its type and names, and the API key that made it. */
 export function kmipText({ type, names, owner }: NonNullable<ManagedKey['kmip']>): string {
   const named = names.length === 0 ? '' : ` ${names.map((name) => `“${name}”`).join(', ')}`;
-  return `${type.replace('-', ' ')}${named}${owner === undefined ? '' : ` of ${owner}`}`;
+  return `${kmipTypeText(type)}${named}${owner === undefined ? '' : ` of ${owner}`}`;
 }
 
 const operations: ReadonlyMap<string, string> = new Map([

@@ -51,7 +51,7 @@ export const managedKeyNotes: Readonly<Record<(typeof managedKeyEndpoints)[numbe
   },
   listManagedKeys: {
     description: [
-      'Lists the managed keys, without their versions and without deleted ones. With `deleted=true` it lists only those that were deleted and can still be restored. With `secrets=false` it leaves out those of the type `secret`, which may be many.',
+      'Lists the managed keys, without their versions and without deleted ones. With `deleted=true` it lists only those that were deleted and can still be restored. With `secrets=false` it leaves out those of the type `secret`, which may be many. With `kmip=true` it lists objects of KMIP alone, each with its type and names there, the API key that made it, and who got its value last.',
     ],
   },
   getWrappingKey: {

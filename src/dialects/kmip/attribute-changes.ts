@@ -1,26 +1,17 @@
 // Operations that change attributes: Add, Modify, Delete and Set Attribute.
 
 import { isAllowed } from '../../core/authorization.ts';
-import { describedObject, findKmipObject, type KmipObject, setKmipFields } from '../../core/kmip-objects.ts';
-import { checkCount } from './attribute-limits.ts';
-import { type Attribute, AttributeSet, readOne, readReference, ruleOf, writeAttribute } from './attributes.ts';
-import { allAttributes, attributesOf, hasState, storeAttributes, typeOf } from './objects.ts';
+import { findKmipObject, type KmipObject, setKmipFields } from '../../core/kmip-objects.ts';
+import { checkGrowth } from './attribute-limits.ts';
+import { ruleOf } from './attribute-rules.ts';
+import { type Attribute, type AttributeSet, readOne, readReference, timeIn, writeAttribute } from './attributes.ts';
+import { checkDateOrder } from './date-order.ts';
+import { allAttributes, attributesOf, described, hasState, storeAttributes, typeOf } from './objects.ts';
 import { idAnswer, type Operation, type Work } from './operation.ts';
 import { denied, isNameTaken, laterReasons, Refusal, reasons } from './reasons.ts';
 import { tags } from './tags.ts';
 import { boolean, fieldOf, type Item, isSameValue, one, type Structure, structure, structureIn, text } from './ttlv.ts';
-
-/** The object whose attributes are changed; a key that was made otherwise gets some of its own first. */
-function changing(work: Work, payload: Structure): KmipObject {
-  const found = work.find(payload, 'config');
-  if (found.row) return found;
-  const native = allAttributes(found);
-  const object = describedObject(work.ctx, found, typeOf(found));
-  const kept = ['Name', 'Cryptographic Algorithm', 'Cryptographic Length', 'Cryptographic Usage Mask'];
-  const set = kept.reduce((sum, name) => sum.with(name, native.get(name)), new AttributeSet());
-  storeAttributes(work, object, set);
-  return { ...object, row: work.ctx.tx.kmipObjects.byKey(object.key.id) };
-}
+import { isBegun, newLimits } from './usage-limits.ts';
 
 /** Throws `Refusal` for an attribute that clients do not change, or not any more. */
 function needChangeable(work: Work, object: KmipObject, { name, value }: Attribute): void {
@@ -33,14 +24,31 @@ function needChangeable(work: Work, object: KmipObject, { name, value }: Attribu
   if ((name === 'Activation Date' && isBegun) || (name === 'Deactivation Date' && isOver)) {
     throw denied('the date has had its effect');
   }
+  needOpen(work, object, name);
   if (name === 'Sensitive' && value.value === false && attributesOf(object).first(name)?.value === true) {
     const subject = { kind: 'named', name: object.key.name } as const;
     if (!isAllowed(work.ctx.caller, 'key.config', subject)) throw denied('a sensitive key stays so');
   }
 }
 
+const once: readonly string[] = ['Process Start Date', 'Protect Stop Date'];
+
+/** Throws `Refusal` for a date of use that has come, and for limits of which a part was taken. */
+function needOpen(work: Work, object: KmipObject, name: string): void {
+  const set = attributesOf(object);
+  const time = once.includes(name) ? timeIn(set, name) : undefined;
+  if (time !== undefined && time <= work.now) throw denied('the date has had its effect');
+  if (name === 'Usage Limits' && isBegun(set.first(name))) throw denied('a part of the limits was taken already');
+}
+
+/** The attribute as it is stored. */
+function settled(attribute: Attribute): Attribute {
+  return attribute.name === 'Usage Limits' ? { ...attribute, value: newLimits(attribute.value) } : attribute;
+}
+
 /** Stores a value of an attribute, of which some are the managed key's own. */
 function put(work: Work, object: KmipObject, { name, value }: Attribute, set: AttributeSet): void {
+  if (value.type === 'date') checkDateOrder(allAttributes(object).withOne(name, value), [name]);
   if (value.type === 'date' && (name === 'Activation Date' || name === 'Deactivation Date')) {
     // Dates move the state, which takes a flag of its own.
     findKmipObject(work.ctx, object.key.id, 'state');
@@ -52,7 +60,7 @@ function put(work: Work, object: KmipObject, { name, value }: Attribute, set: At
     setKmipFields(work.ctx, object.key.id, { exportable: value.value });
     return;
   }
-  checkCount(set);
+  checkGrowth(attributesOf(object), set);
   const isLess = name === 'Sensitive' && value.value === false;
   const full = isLess ? set.withOne('Always Sensitive', boolean(tags.attributeValue, false)) : set;
   try {
@@ -77,8 +85,8 @@ export const addAttribute: Operation = {
   since: 10,
   action: 'key.config',
   run(work, payload) {
-    const attribute = readOne(work.version, payload, tags.newAttribute);
-    const object = changing(work, payload);
+    const attribute = settled(readOne(work.version, payload, tags.newAttribute));
+    const object = described(work, work.find(payload, 'config'));
     const { name, index = 0, value } = attribute;
     if (index > 0) throw new Refusal(reasons.invalidField, 'the server gives the index');
     needChangeable(work, object, attribute);
@@ -124,8 +132,8 @@ export const modifyAttribute: Operation = {
   since: 10,
   action: 'key.config',
   run(work, payload) {
-    const attribute = readOne(work.version, payload, tags.newAttribute);
-    const object = changing(work, payload);
+    const attribute = settled(readOne(work.version, payload, tags.newAttribute));
+    const object = described(work, work.find(payload, 'config'));
     needChangeable(work, object, attribute);
     const { name, value } = attribute;
     const all = allAttributes(object);
@@ -148,8 +156,8 @@ export const setAttribute: Operation = {
   since: 20,
   action: 'key.config',
   run(work, payload) {
-    const attribute = readOne(work.version, payload, tags.newAttribute);
-    const object = changing(work, payload);
+    const attribute = settled(readOne(work.version, payload, tags.newAttribute));
+    const object = described(work, work.find(payload, 'config'));
     needChangeable(work, object, attribute);
     if (ruleOf(attribute.name, work.version)?.isMany === true) {
       throw new Refusal(laterReasons.multiValued, 'the attribute has several values');
@@ -179,10 +187,11 @@ export const deleteAttribute: Operation = {
   run(work, payload) {
     const name = deletedName(work, payload);
     const rule = ruleOf(name, work.version);
-    const object = changing(work, payload);
+    const object = described(work, work.find(payload, 'config'));
     if (rule && rule.changes !== 'free') {
       throw denied('the attribute is not deleted by clients', laterReasons.readOnlyAttribute);
     }
+    needOpen(work, object, name);
     const set = attributesOf(object);
     const index = indexOf(payload, work, { name, index: fieldOf(payload, tags.attributeIndex, 'integer') }, set);
     const gone: Item | undefined = set.get(name).get(index);

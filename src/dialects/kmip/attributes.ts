@@ -1,9 +1,10 @@
-// Attributes of KMIP: the table of those that are kept, their two encodings (1.x has names, 2.x has tags), and an
-// object's set of them.
-import { fromBase64, toBase64 } from '../../crypto/bytes.ts';
+// Attributes of KMIP as they are sent, in two encodings (1.x has names, 2.x has tags), and an object's set of them.
+import { fromBase64, toBase64, utf8 } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { JsonObject } from '../../model/json.ts';
-import { attributeLimits, checkValue, isCustom } from './attribute-limits.ts';
+import { attributeLimits, checkLength } from './attribute-limits.ts';
+import { ruleNamed, ruleOf, ruleTagged } from './attribute-rules.ts';
+import { checkFields } from './field-rules.ts';
 import { Refusal, reasons } from './reasons.ts';
 import { tags } from './tags.ts';
 import {
@@ -13,7 +14,6 @@ import {
   enumeration,
   fieldOf,
   type Item,
-  type ItemType,
   integer,
   isSameValue,
   one,
@@ -24,108 +24,6 @@ import {
   valueIn,
 } from './ttlv.ts';
 import { isSecond, type Version } from './versions.ts';
-
-/**
- * Changes of an attribute: by the server alone; by a client where the object is made; by a client at any time, which
- * may (`free`) or may not (`kept`) take it away again.
- */
-type Changes = 'server' | 'once' | 'kept' | 'free';
-
-interface AttributeRule {
-  readonly name: string;
-  readonly tag: number;
-  readonly type: ItemType;
-  readonly since: Version;
-  /** The first version that has it no more. */
-  readonly until?: Version;
-  readonly changes: Changes;
-  /** Whether an object may have several. */
-  readonly isMany?: boolean;
-}
-
-export const attributeRules: readonly AttributeRule[] = [
-  { name: 'Unique Identifier', tag: tags.uniqueIdentifier, type: 'text', since: 10, changes: 'server' },
-  { name: 'Name', tag: tags.name, type: 'structure', since: 10, changes: 'free', isMany: true },
-  { name: 'Object Type', tag: tags.objectType, type: 'enumeration', since: 10, changes: 'server' },
-  {
-    name: 'Cryptographic Algorithm',
-    tag: tags.cryptographicAlgorithm,
-    type: 'enumeration',
-    since: 10,
-    changes: 'once',
-  },
-  { name: 'Cryptographic Length', tag: tags.cryptographicLength, type: 'integer', since: 10, changes: 'once' },
-  {
-    ...{ name: 'Cryptographic Parameters', tag: tags.cryptographicParameters, type: 'structure' },
-    ...{ since: 10, changes: 'free', isMany: true },
-  },
-  {
-    ...{ name: 'Cryptographic Domain Parameters', tag: tags.cryptographicDomainParameters, type: 'structure' },
-    ...{ since: 10, changes: 'once' },
-  },
-  { name: 'Certificate Type', tag: tags.certificateType, type: 'enumeration', since: 10, changes: 'server' },
-  { name: 'Certificate Length', tag: tags.certificateLength, type: 'integer', since: 11, changes: 'server' },
-  { name: 'Digest', tag: tags.digest, type: 'structure', since: 10, changes: 'server', isMany: true },
-  { name: 'Operation Policy Name', tag: tags.operationPolicyName, type: 'text', since: 10, until: 20, changes: 'kept' },
-  { name: 'Cryptographic Usage Mask', tag: tags.cryptographicUsageMask, type: 'integer', since: 10, changes: 'once' },
-  { name: 'Lease Time', tag: tags.leaseTime, type: 'interval', since: 10, changes: 'server' },
-  { name: 'Usage Limits', tag: tags.usageLimits, type: 'structure', since: 10, changes: 'free' },
-  { name: 'State', tag: tags.state, type: 'enumeration', since: 10, changes: 'server' },
-  { name: 'Initial Date', tag: tags.initialDate, type: 'date', since: 10, changes: 'server' },
-  { name: 'Activation Date', tag: tags.activationDate, type: 'date', since: 10, changes: 'kept' },
-  { name: 'Process Start Date', tag: tags.processStartDate, type: 'date', since: 10, changes: 'kept' },
-  { name: 'Protect Stop Date', tag: tags.protectStopDate, type: 'date', since: 10, changes: 'kept' },
-  { name: 'Deactivation Date', tag: tags.deactivationDate, type: 'date', since: 10, changes: 'kept' },
-  { name: 'Destroy Date', tag: tags.destroyDate, type: 'date', since: 10, changes: 'server' },
-  {
-    ...{ name: 'Compromise Occurrence Date', tag: tags.compromiseOccurrenceDate, type: 'date' },
-    ...{ since: 10, changes: 'server' },
-  },
-  { name: 'Compromise Date', tag: tags.compromiseDate, type: 'date', since: 10, changes: 'server' },
-  { name: 'Revocation Reason', tag: tags.revocationReason, type: 'structure', since: 10, changes: 'server' },
-  { name: 'Archive Date', tag: tags.archiveDate, type: 'date', since: 10, changes: 'server' },
-  { name: 'Object Group', tag: tags.objectGroup, type: 'text', since: 10, changes: 'free', isMany: true },
-  { name: 'Fresh', tag: tags.fresh, type: 'boolean', since: 11, changes: 'once' },
-  { name: 'Link', tag: tags.link, type: 'structure', since: 10, changes: 'free', isMany: true },
-  {
-    ...{ name: 'Application Specific Information', tag: tags.applicationSpecificInformation, type: 'structure' },
-    ...{ since: 10, changes: 'free', isMany: true },
-  },
-  { name: 'Contact Information', tag: tags.contactInformation, type: 'text', since: 10, changes: 'free' },
-  { name: 'Last Change Date', tag: tags.lastChangeDate, type: 'date', since: 10, changes: 'server' },
-  {
-    ...{ name: 'Alternative Name', tag: tags.alternativeName, type: 'structure' },
-    ...{ since: 12, changes: 'free', isMany: true },
-  },
-  { name: 'Original Creation Date', tag: tags.originalCreationDate, type: 'date', since: 12, changes: 'once' },
-  { name: 'PKCS#12 Friendly Name', tag: tags.pkcs12FriendlyName, type: 'text', since: 14, changes: 'free' },
-  { name: 'Description', tag: tags.description, type: 'text', since: 14, changes: 'free' },
-  { name: 'Comment', tag: tags.comment, type: 'text', since: 14, changes: 'free' },
-  { name: 'Sensitive', tag: tags.sensitive, type: 'boolean', since: 14, changes: 'kept' },
-  { name: 'Always Sensitive', tag: tags.alwaysSensitive, type: 'boolean', since: 14, changes: 'server' },
-  { name: 'Extractable', tag: tags.extractable, type: 'boolean', since: 14, changes: 'kept' },
-  { name: 'Never Extractable', tag: tags.neverExtractable, type: 'boolean', since: 14, changes: 'server' },
-];
-
-const byName = new Map(attributeRules.map((rule) => [rule.name, rule]));
-const byTag = new Map(attributeRules.map((rule) => [rule.tag, rule]));
-
-/** The rule of an attribute that the version has. Throws `Refusal`. */
-export function ruleOf(name: string, version: Version): AttributeRule | undefined {
-  const rule = byName.get(name);
-  if (rule ? isOfVersion(rule, version) : isCustom(name)) return rule;
-  throw new Refusal(reasons.invalidField, 'the attribute is unknown, or of another version');
-}
-
-/** Whether clients of the version know the attribute. */
-export function isKnownTo(name: string, version: Version): boolean {
-  const rule = byName.get(name);
-  return rule ? isOfVersion(rule, version) : isCustom(name);
-}
-
-function isOfVersion({ since, until = Number.POSITIVE_INFINITY }: AttributeRule, version: Version): boolean {
-  return version >= since && version < until;
-}
 
 /** An attribute as sent. */
 export interface Attribute {
@@ -146,7 +44,6 @@ export function readAttribute(version: Version, item: Item, isSearch = false): A
     throw new Refusal(reasons.invalidField, `${name} has the type ${rule.type}, not ${value.type}`);
   }
   if (!isSearch) checkValue(name, value);
-  if (value.type === 'structure' && !isSearch) checkFields(name, value);
   return { name, index, value: { ...value, tag: tags.attributeValue } as Item };
 }
 
@@ -162,7 +59,7 @@ function readByName(item: Item): Attribute {
 
 function readByTag(item: Item): Attribute {
   if (item.tag !== tags.attribute) {
-    const rule = byTag.get(item.tag);
+    const rule = ruleTagged(item.tag);
     if (!rule) throw new Refusal(reasons.invalidField, 'the attribute is unknown');
     return { name: rule.name, index: undefined, value: item };
   }
@@ -187,25 +84,12 @@ function vendorParts(name: string): readonly [vendor: string, name: string] {
   return vendor !== undefined && rest !== undefined ? [vendor, rest] : [name.slice(0, 1), name.slice(2)];
 }
 
-function checkFields(name: string, value: Structure): void {
-  if (name === 'Name') checkName(value);
-  if (name === 'Link') {
-    const isWhole =
-      fieldOf(value, tags.linkType, 'enumeration') !== undefined &&
-      one(value, tags.linkedObjectIdentifier) !== undefined;
-    if (!isWhole) throw new Refusal(reasons.invalidField, 'a link lacks its type or object');
-  }
-  if (isCustom(name) && value.value.some(({ type }) => type === 'structure')) {
-    throw new Refusal(reasons.invalidField, 'a structure in a structure is no custom attribute');
-  }
-}
-
-function checkName(value: Structure): void {
-  const given = fieldOf(value, tags.nameValue, 'text');
-  if (given === undefined || fieldOf(value, tags.nameType, 'enumeration') === undefined) {
-    throw new Refusal(reasons.invalidField, 'a name lacks its value or type');
-  }
-  const { length } = new TextEncoder().encode(given);
+/** Throws `Refusal` for a value that the attribute cannot have. */
+export function checkValue(name: string, value: Item): void {
+  checkLength(name, value);
+  checkFields(name, value);
+  if (name !== 'Name') return;
+  const { length } = utf8(nameText(value) ?? '');
   if (length < 1 || length > attributeLimits.nameBytes) {
     throw new Refusal(reasons.invalidField, `a name has 1 to ${attributeLimits.nameBytes} bytes`);
   }
@@ -225,7 +109,7 @@ export function writeAttribute(version: Version, { name, index = 0, value }: Att
       { ...value, tag: tags.attributeValue } as Item,
     );
   }
-  const rule = byName.get(name);
+  const rule = ruleNamed(name);
   // Cast: the value keeps its type under another tag.
   if (rule) return { ...value, tag: rule.tag } as Item;
   const [vendor, rest] = vendorParts(name);
@@ -238,7 +122,7 @@ export function writeAttribute(version: Version, { name, index = 0, value }: Att
 /** The attribute's name as a list of names has it. */
 export function writeReference(version: Version, name: string): Item {
   if (!isSecond(version)) return text(tags.attributeName, name);
-  const rule = byName.get(name);
+  const rule = ruleNamed(name);
   if (rule) return enumeration(tags.attributeReference, rule.tag);
   const [vendor, rest] = vendorParts(name);
   return structure(tags.attributeReference, text(tags.vendorIdentification, vendor), text(tags.attributeName, rest));
@@ -267,7 +151,7 @@ export function readReference(payload: Structure): string {
 
 function referencedName(item: Item): string {
   if (item.type === 'structure') return customName(item);
-  return byTag.get(valueIn(item, 'enumeration'))?.name ?? '';
+  return ruleTagged(valueIn(item, 'enumeration'))?.name ?? '';
 }
 
 /** The attributes in all structures of that field: a Template-Attribute, or Attributes from 2.0 on. */

@@ -1,11 +1,14 @@
 // Operations on the life of objects: Activate, Revoke, Destroy, Archive, Recover, leases and allocations, and Re-key.
 import { destroyKmipObject, isNative, type KmipObject, moveKmipObject, needMaking } from '../../core/kmip-objects.ts';
-import { type Attribute, AttributeSet, numberIn, readAttributes, timeIn } from './attributes.ts';
+import { checkGrowth } from './attribute-limits.ts';
+import { type Attribute, AttributeSet, checkValue, numberIn, readAttributes, timeIn } from './attributes.ts';
+import { checkDateOrder } from './date-order.ts';
 import { formats, linkTypes, objectTypes, states } from './enumerations.ts';
 import { addLink, givenSet, linkOf, makeObject, makePair, newSymmetricKey, pairAnswer } from './making.ts';
 import {
   allAttributes,
   attributesOf,
+  described,
   hasState,
   leaseSeconds,
   madeShape,
@@ -16,7 +19,17 @@ import {
 import { idAnswer, type Operation, type Work } from './operation.ts';
 import { denied, laterReasons, Refusal, reasons } from './reasons.ts';
 import { tags } from './tags.ts';
-import { date, fieldOf, type Item, interval, type Structure, structure, structureIn, text } from './ttlv.ts';
+import {
+  date,
+  enumeration,
+  fieldOf,
+  type Item,
+  interval,
+  type Structure,
+  structure,
+  structureIn,
+  text,
+} from './ttlv.ts';
 import { takeAllocation } from './usage-limits.ts';
 
 const value = tags.attributeValue;
@@ -55,9 +68,16 @@ export const revoke: Operation = {
     const code = fieldOf(reason, tags.revocationReasonCode, 'enumeration');
     if (!reason || code === undefined)
       throw new Refusal(reasons.missingData, 'the reason for the revocation is missing');
+    const message = fieldOf(reason, tags.revocationMessage, 'text');
+    const item = structure(
+      value,
+      enumeration(tags.revocationReasonCode, code),
+      message === undefined ? undefined : text(tags.revocationMessage, message),
+    );
+    checkValue('Revocation Reason', item);
     const isCompromise = compromises.includes(code);
     if (hasState(typeOf(object))) moveTo(work, object, isCompromise);
-    const set = attributesOf(object).withOne('Revocation Reason', structure(value, reason.value));
+    const set = attributesOf(object).withOne('Revocation Reason', item);
     storeOwn(work, object, isCompromise ? compromised(work, object, payload, set) : set);
     return idAnswer(object);
   },
@@ -105,7 +125,7 @@ export const archive: Operation = {
   since: 10,
   action: 'key.state',
   run(work, payload) {
-    const object = work.find(payload, 'state');
+    const object = described(work, work.find(payload, 'state'));
     storeAttributes(work, object, attributesOf(object).withOne('Archive Date', date(value, work.now)));
     return idAnswer(object);
   },
@@ -118,7 +138,7 @@ export const recover: Operation = {
   action: 'key.state',
   run(work, payload) {
     const object = work.find(payload, 'state', { archived: true });
-    storeAttributes(work, object, attributesOf(object).withOne('Archive Date', undefined));
+    storeOwn(work, object, attributesOf(object).withOne('Archive Date', undefined));
     work.placeholder = object.id;
     return idAnswer(object);
   },
@@ -170,10 +190,15 @@ function inherited(work: Work, old: KmipObject, given: AttributeSet, offset: num
   for (const name of before.names) if (!notInherited.has(name)) set = set.with(name, before.get(name));
   for (const [name, item] of successorDates(work, before, offset)) set = set.withOne(name, item);
   for (const name of given.names) set = set.with(name, given.get(name));
+  checkGrowth(before, set);
+  checkDateOrder(set, given.names);
   return set;
 }
 
-/** Dates are copied; with an offset the first is that long after now, and the others keep their distance from it. */
+/**
+ * Dates are copied; with an offset the first is that long after now, and the others keep their distance from it. Those
+ * that came before it, since the old object was activated late, come together with it.
+ */
 function successorDates(work: Work, before: AttributeSet, offset: number | undefined): [string, Item][] {
   const names = ['Activation Date', ...shifted];
   if (offset === undefined) {
@@ -186,7 +211,7 @@ function successorDates(work: Work, before: AttributeSet, offset: number | undef
   const base = timeIn(before, 'Activation Date');
   const later = shifted.flatMap((name): [string, Item][] => {
     const time = timeIn(before, name);
-    return time === undefined || base === undefined ? [] : [[name, date(value, begin + time - base)]];
+    return time === undefined || base === undefined ? [] : [[name, date(value, begin + Math.max(time - base, 0))]];
   });
   return [['Activation Date', date(value, begin)], ...later];
 }

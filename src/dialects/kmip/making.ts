@@ -5,8 +5,10 @@ import { insertKmipObject, type KmipObject, needMaking } from '../../core/kmip-o
 import { publicKeyOf } from '../../crypto/managed/keys.ts';
 import { type KeyType, keyTypeFacts } from '../../model/key-types.ts';
 import type { KmipForm } from '../../store/tables/kmip-objects.ts';
-import { attributeLimits, checkCount, checkGrowth } from './attribute-limits.ts';
-import { type Attribute, AttributeSet, flagIn, numberIn, readAttributes, ruleOf, timeIn } from './attributes.ts';
+import { attributeLimits, checkGrowth } from './attribute-limits.ts';
+import { ruleOf } from './attribute-rules.ts';
+import { type Attribute, AttributeSet, checkValue, flagIn, numberIn, readAttributes, timeIn } from './attributes.ts';
+import { checkDateOrder } from './date-order.ts';
 import { algorithms, formats, linkTypes, objectTypes } from './enumerations.ts';
 import { formatted, type KeptKey, symmetricKey, typeToMake, usualFormat } from './key-values.ts';
 import { attributesOf, digestItem, keepsSecret, madeShape, shapeText, storeAttributes, usesOf } from './objects.ts';
@@ -14,6 +16,7 @@ import type { Operation, Work } from './operation.ts';
 import { laterReasons, Refusal, reasons } from './reasons.ts';
 import { tags } from './tags.ts';
 import { boolean, date, enumeration, fieldOf, integer, one, type Structure, structure, text } from './ttlv.ts';
+import { newLimits } from './usage-limits.ts';
 
 const value = tags.attributeValue;
 
@@ -33,9 +36,10 @@ export function givenSet(given: readonly Attribute[], version: number): Attribut
     if (set.get(name).size > 0 && (!isMany || set.has(name, item))) {
       throw new Refusal(reasons.invalidField, `${name} is there twice`);
     }
-    set = set.withMore(name, item);
+    set = set.withMore(name, name === 'Usage Limits' ? newLimits(item) : item);
   }
-  checkCount(set);
+  checkGrowth(undefined, set);
+  checkDateOrder(set, set.names);
   return set;
 }
 
@@ -59,7 +63,7 @@ export function makeObject(work: Work, wanted: MadeObject): KmipObject {
   const { ctx } = work;
   const { objectType, kept, set, isMade } = wanted;
   // Times of the managed key are taken from here.
-  checkGrowth(new AttributeSet(), set);
+  for (const name of set.names) for (const each of set.get(name).values()) checkValue(name, each);
   const isExportable = flagIn(set, 'Extractable') ?? true;
   const object = insertKmipObject(ctx, {
     owner: wanted.owner,

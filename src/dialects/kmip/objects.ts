@@ -4,6 +4,7 @@
 import type { Context } from '../../core/context.ts';
 import { isAsymmetric, publicKeyOfVersion } from '../../core/key-versions.ts';
 import {
+  describedObject,
   type KmipObject,
   materialOfObject,
   publicHalf,
@@ -15,8 +16,7 @@ import { sha256 } from '../../crypto/fast-hash.ts';
 import { KmsError } from '../../errors.ts';
 import type { KeyUse } from '../../model/key-types.ts';
 import { keyTypeFacts } from '../../model/key-types.ts';
-import { checkGrowth } from './attribute-limits.ts';
-import { AttributeSet, nameText } from './attributes.ts';
+import { AttributeSet, checkValue, nameText } from './attributes.ts';
 import { formats, linkTypes, objectTypes, sha256 as sha256Number, states, usages } from './enumerations.ts';
 import { algorithmOf, formatted, type KeptKey, noFormat, usualFormat } from './key-values.ts';
 import { Refusal, reasons } from './reasons.ts';
@@ -315,7 +315,10 @@ function namesIn(set: AttributeSet): readonly string[] {
   return [...set.get('Name').values()].flatMap((item) => nameText(item) ?? []);
 }
 
-/** Stores all attributes of an object that has a row. */
+/**
+ * Stores all attributes of an object that has a row. Clients' changes are checked for growth before; the server's own
+ * attributes have room in any object.
+ */
 export function storeAttributes(
   { ctx }: { readonly ctx: Context },
   { row }: Pick<KmipObject, 'row'>,
@@ -323,8 +326,22 @@ export function storeAttributes(
 ): void {
   if (!row) throw new Refusal(reasons.generalFailure, 'the object has no attributes of its own');
   const before = attributesOf({ row });
-  checkGrowth(before, set);
+  for (const name of set.names) {
+    const known = before.get(name);
+    for (const [index, each] of set.get(name)) if (known.get(index) !== each) checkValue(name, each);
+  }
   const names = namesIn(set);
   const isRenamed = names.join('\0') !== namesIn(before).join('\0');
   setKmipAttributes(ctx, row, set.toJson(), isRenamed ? names : undefined);
+}
+
+/** The object with attributes of its own to change: a key that was made otherwise gets some first. */
+export function described(work: { readonly ctx: Context }, found: KmipObject): KmipObject {
+  if (found.row) return found;
+  const native = allAttributes(found);
+  const object = describedObject(work.ctx, found, typeOf(found));
+  const kept = ['Name', 'Cryptographic Algorithm', 'Cryptographic Length', 'Cryptographic Usage Mask'];
+  const set = kept.reduce((sum, name) => sum.with(name, native.get(name)), nothing);
+  storeAttributes(work, object, set);
+  return { ...object, row: work.ctx.tx.kmipObjects.byKey(object.key.id) };
 }

@@ -4,10 +4,10 @@ import { countUse } from '../../core/key-dependents.ts';
 import { type KmipObject, searchedObjects, versionOfObject } from '../../core/kmip-objects.ts';
 import { keyRef } from '../../core/managed-keys.ts';
 import type { Slices } from '../../store/sql.ts';
+import { isKnownTo } from './attribute-rules.ts';
 import {
   type Attribute,
   type AttributeSet,
-  isKnownTo,
   nameText,
   readAttribute,
   readAttributes,

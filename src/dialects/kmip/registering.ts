@@ -6,6 +6,7 @@ import { keyTypeFacts } from '../../model/key-types.ts';
 import type { KmipForm } from '../../store/tables/kmip-objects.ts';
 import { type Attribute, type AttributeSet, numberIn, readAttributes } from './attributes.ts';
 import { algorithms, formats, objectTypes } from './enumerations.ts';
+import { checkKnown } from './field-rules.ts';
 import { algorithmOf, asymmetricKey, type KeptKey, symmetricKey } from './key-values.ts';
 import { givenSet, makeObject } from './making.ts';
 import { objectTag } from './objects.ts';
@@ -56,10 +57,12 @@ function keptOf(from: Structure): Structure {
   );
 }
 
+/** Throws `Refusal` for a value that is too short or long, or fields beside it that mean nothing. */
 function stored(bytes: Uint8Array, form: KmipForm, shape: Structure, format?: number): Brought {
   if (bytes.length < 1 || bytes.length > longestValue) {
     throw new Refusal(reasons.invalidField, `the value of an object has 1 to ${longestValue} bytes`);
   }
+  checkKnown(shape);
   return { kept: { type: 'secret', key: bytes }, form, bytes, format, shape };
 }
 

@@ -4,9 +4,33 @@ import { attributesOf, storeAttributes } from './objects.ts';
 import type { Work } from './operation.ts';
 import { denied } from './reasons.ts';
 import { tags } from './tags.ts';
-import { enumeration, fieldOf, long, structure } from './ttlv.ts';
+import { enumeration, fieldOf, type Item, long, structure } from './ttlv.ts';
 
 const ofObjects = 2;
+
+/** Limits as a client gives them: the count is the server's, and begins at the total. */
+export function newLimits(given: Item): Item {
+  const total = given.type === 'structure' ? fieldOf(given, tags.usageLimitsTotal, 'long') : undefined;
+  if (given.type !== 'structure' || total === undefined) return given;
+  const unit = fieldOf(given, tags.usageLimitsUnit, 'enumeration') ?? 1;
+  return limitsItem(total, total, unit);
+}
+
+function limitsItem(total: bigint, left: bigint, unit: number): Item {
+  return structure(
+    tags.attributeValue,
+    long(tags.usageLimitsTotal, total),
+    long(tags.usageLimitsCount, left),
+    enumeration(tags.usageLimitsUnit, unit),
+  );
+}
+
+/** Whether a part of the limits was taken: they stay then as they are. */
+export function isBegun(limits: Item | undefined): boolean {
+  if (limits?.type !== 'structure') return false;
+  const total = fieldOf(limits, tags.usageLimitsTotal, 'long');
+  return fieldOf(limits, tags.usageLimitsCount, 'long') !== total;
+}
 
 /** How much is left; undefined for a key without limits. */
 export function usageLeft(object: Pick<KmipObject, 'row'>): bigint | undefined {
@@ -30,11 +54,6 @@ export function takeAllocation(work: Work, object: KmipObject, count: bigint): v
   if (count < 0n || left < count) throw denied('the usage limits of the key are reached');
   const total = fieldOf(limits, tags.usageLimitsTotal, 'long') ?? left;
   const unit = fieldOf(limits, tags.usageLimitsUnit, 'enumeration') ?? 1;
-  const item = structure(
-    tags.attributeValue,
-    long(tags.usageLimitsTotal, total),
-    long(tags.usageLimitsCount, left - count),
-    enumeration(tags.usageLimitsUnit, unit),
-  );
+  const item = limitsItem(total, left - count, unit);
   storeAttributes(work, object, attributesOf(object).withOne('Usage Limits', item));
 }

@@ -2,7 +2,8 @@
 import type { KmipObject } from '../../core/kmip-objects.ts';
 import { wrapKw } from '../../crypto/managed/block-modes.ts';
 import { wrapKwp } from '../../crypto/managed/key-wrap.ts';
-import { isKnownTo, readWrappedNames, writeAttribute } from './attributes.ts';
+import { isKnownTo } from './attribute-rules.ts';
+import { readWrappedNames, writeAttribute } from './attributes.ts';
 import { encodings, modes, usages } from './enumerations.ts';
 import { allAttributes, withValue } from './objects.ts';
 import type { Work } from './operation.ts';

@@ -169,6 +169,7 @@ export const managedKeyRoutes: RoutesOf<
     listManagedKeys(reader, {
       which: query.deleted === 'true' ? 'deleted' : query.pending === 'true' ? 'both' : 'living',
       secrets: query.secrets !== 'false',
+      kmip: query.kmip === 'true',
       page,
       item,
     }),

@@ -111,6 +111,17 @@ export function managedKeyUseTable(sql: Sql) {
         .sort((a, b) => b.usedAt - a.usedAt);
     },
 
+    /** The last use of a key through a dialect for one operation. */
+    last(keyId: string, dialect: string, operation: string): KeyUses | undefined {
+      const rows = sql.all<UsesRow>(
+        'SELECT * FROM managed_key_uses WHERE key_id = ? AND dialect = ? AND operation = ?',
+        keyId,
+        dialect,
+        operation,
+      );
+      return rows.map(usesFrom).toSorted((a, b) => b.usedAt - a.usedAt)[0];
+    },
+
     eraseAll(keyId: string): void {
       sql.run('DELETE FROM managed_key_uses WHERE key_id = ?', keyId);
     },
