@@ -165,8 +165,15 @@ export function refused(error: unknown, silent400?: boolean): Outcome {
   return status >= 500 && error.code !== 'sealed' ? { status, body, cause: error } : { status, body };
 }
 
+/** Ends the transaction of a call that a surface planned on data that does not hold there. */
+export class StaleCall extends Error {}
+
+/** The outcome of such a call, which the surface plans again. It is not recorded, not logged and not counted. */
+export const staleCall: Outcome = Object.freeze({ status: 409, body: Object.freeze({}) });
+
 /** The outcome of a transaction that itself failed: nothing of the request is durable. */
 export function failed(error: unknown): Outcome {
+  if (error instanceof StaleCall) return staleCall;
   const outcome = refused(error);
   return outcome.status >= 500 ? outcome : { status: 500, body: internalError, cause: error };
 }

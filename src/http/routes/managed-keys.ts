@@ -120,6 +120,12 @@ function typeOf<E>({ params, handle: { store } }: Input<E>): KeyType | undefined
   }
 }
 
+/**
+ * The type that a key is taken to have that this node does not know, since there is none, or another node has just made
+ * it: then what else the request wants decides.
+ */
+const unknownType: KeyType = 'aes256-gcm';
+
 /** A route of work with the key in the path. */
 function working<Id extends (typeof keyOperationEndpoints)[number]['id']>(
   kind: WorkKind,
@@ -129,7 +135,7 @@ function working<Id extends (typeof keyOperationEndpoints)[number]['id']>(
     // Cast: every operation has the key in its path, and a body.
     (ctx, { params, body }, work) =>
       operation(ctx, { ...(body as object), ...(params as object) } as { key: string } & Body<Id>, work),
-    ({ body }, type) => type !== undefined && isLongWork(type, kind, body as object),
+    ({ body }, type = unknownType) => isLongWork(type, kind, body as object),
   );
 }
 
@@ -146,7 +152,7 @@ function batched<Id extends BatchId>(
     (body as { readonly items?: readonly KeyItem[] }).items ?? [];
   return sliced<Id>(
     run,
-    ({ body }, type) => type !== undefined && isLongWork(type, kind, body as object),
+    ({ body }, type = unknownType) => isLongWork(type, kind, body as object),
     (input) => needsSlices(itemsOf(input)),
   );
 }
