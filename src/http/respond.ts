@@ -37,7 +37,7 @@ export interface Outcome {
   readonly content?: string | Uint8Array<ArrayBuffer> | null;
   /** The failure's cause, for the log alone. */
   readonly cause?: unknown;
-  /** The refusal's reason, for the log alone. */
+  /** The refusal's reason, for the log, and for surfaces that have room for it. */
   readonly reason?: string;
 }
 
@@ -158,7 +158,8 @@ export function refused(error: unknown, silent400?: boolean): Outcome {
   const body = error.body ?? bodyOf(error);
   if (status === 401) return { status, body, headers: { 'WWW-Authenticate': 'Bearer' } };
   if (error.retryAfter !== undefined) {
-    return { status, body, headers: { 'Retry-After': String(Math.max(1, Math.ceil(error.retryAfter))) } };
+    const headers = { 'Retry-After': String(Math.max(1, Math.ceil(error.retryAfter))) };
+    return { status, body, headers, ...(error.logReason !== undefined && { reason: error.logReason }) };
   }
   if (error.logReason !== undefined) return { status, body, reason: error.logReason };
   // Sealed is a state, not a failure.

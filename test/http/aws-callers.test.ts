@@ -2,6 +2,7 @@
 // refused and malformed requests leave.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { testAppliance } from '../support/appliance.ts';
 import { accessKey, around, base64, call, done, formType, json, post, signed } from '../support/aws-client.ts';
 import { assume, identityOf, withSession } from '../support/aws-token-service.ts';
 import { v1 } from '../support/vault-client.ts';
@@ -48,6 +49,10 @@ test('a right token is let in, however much rubbish its address sends', async ()
     codes.add((await assume(a, issuer, account, 'nobody', { WebIdentityToken: `rubbish ${n}` })).code);
   }
   assert.ok(codes.has('Throttling'), [...codes].join());
+  const wrong = { WebIdentityToken: await issuer.token({ aud: 'another' }) };
+  const told = await assume(a, issuer, account, apiKey.keyid, wrong);
+  assert.equal(told.code, 'Throttling');
+  assert.match(told.text, /the token was refused: .*audience.*; too many failed logins; try again in \d+ s/);
   const { status, key } = await assume(a, issuer, account, apiKey.keyid);
   assert.equal(status, 200);
   await done(a, key, 'ListKeys');
@@ -123,6 +128,28 @@ test('requests that no endpoint serves are logged, and so counted, under a name 
   await done(a, key, 'ListRetirableGrants', { RetiringPrincipal: 'arn:aws:iam::1:user/a' });
   assert.equal(a.log.length, before + 1);
   assert.equal(last().action, 'aws.other');
+});
+
+test('access keys work on after their tenant changed its name, whoever has the old one', async () => {
+  const names = ['one', 'two'];
+  const a = await testAppliance({ tenants: names.map((name) => ({ name, hosts: [`${name}.test`] })) });
+  const keys = await Promise.all(
+    a.tenants.map(async ({ accountId, root }, n) => {
+      const as = { host: `${names[n]}.test`, key: root.key };
+      const { keyid } = (await a.call('POST', '/auth/apikey', { accountId, flags: { 'key.*': true } }, as)).body;
+      const { body } = await a.call('POST', `/auth/apikeys/${keyid}/proofs`, { kind: 'aws' }, as);
+      return { id: body.accessKeyId, secret: body.secretAccessKey };
+    }),
+  );
+  for (const key of keys) await done(a, key, 'CreateKey');
+  const ids = async () => Promise.all(keys.map(async (key) => (await done(a, key, 'ListKeys')).Keys[0].KeyId));
+  const before = await ids();
+  const rename = (n: number, name: string) => Object.assign(a.tenants[n]?.handle.tenant ?? {}, { name });
+  rename(0, 'former');
+  rename(1, 'one');
+  assert.deepEqual(await ids(), before);
+  rename(0, 'two');
+  assert.deepEqual(await ids(), before);
 });
 
 test('no key is made for a day or region that a request merely claims', async () => {

@@ -289,14 +289,14 @@ export function tenantDirectory(
   tenants: readonly { readonly handle: TenantHandle; readonly hosts: readonly string[] }[],
 ): TenantDirectory {
   const byHost = new Map<string, TenantHandle>();
-  const byName = new Map<string, TenantHandle>();
+  const handles = tenants.map(({ handle }) => handle);
   for (const { handle, hosts } of tenants) {
-    byName.set(handle.tenant.name.toLowerCase(), handle);
     for (const host of hosts) byHost.set(host.toLowerCase(), handle);
   }
   return {
     byHost: (host) => byHost.get(host) ?? byHost.get('*'),
-    byName: (name) => byName.get(name),
-    names: () => [...byName.values()].map(({ tenant }) => tenant.name),
+    // Asked each time: a test may rename a tenant.
+    byName: (name) => handles.find(({ tenant }) => tenant.name.toLowerCase() === name),
+    names: () => handles.map(({ tenant }) => tenant.name),
   };
 }

@@ -223,7 +223,8 @@ export class AwsCallers {
     if (token !== undefined && sessionKeyId(token) !== accessKeyId) return undefined;
     const named = { read, token, isToSign };
     const known = this.#remembered(open, accessKeyId);
-    const cached = (known && (await lookAt(known.store, findIn(known, named)))) ?? (await this.#findCached(open, named));
+    const cached =
+      (known && (await lookAt(known.store, findIn(known, named)))) ?? (await this.#findCached(open, named));
     // A session without its secret may be one that another node is just making.
     const isWhole = cached !== undefined && cached.macs.length > 0;
     const found = isWhole || !isToSign ? cached : ((await this.#findFresh(open, request, named)) ?? cached);

@@ -29,16 +29,7 @@ import {
 } from './errors.ts';
 import { fieldsOf, type OperationName } from './field-table.ts';
 import { checkFields, textOf } from './fields.ts';
-import {
-  type FoundKey,
-  foundKey,
-  keyNamed,
-  keyWithId,
-  Looks,
-  lookAt,
-  missing,
-  useRefusal,
-} from './found-keys.ts';
+import { type FoundKey, foundKey, keyNamed, keyWithId, Looks, lookAt, missing, useRefusal } from './found-keys.ts';
 import type { Place } from './names.ts';
 import type { AwsOperation, Call, Work } from './operation.ts';
 import { isOperation, operations } from './operations.ts';

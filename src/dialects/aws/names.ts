@@ -1,7 +1,7 @@
 // Names of keys as requests of clients of AWS KMS have them: ids, ARNs and aliases. A key's names here, other than a
 // UUID, are aliases there.
 import { isUuid } from '../../core/aws-names.ts';
-import { isKeyId } from '../../core/managed-key-names.ts';
+import { isIdOfKeys } from '../../core/managed-key-names.ts';
 
 export interface Place {
   readonly account: string;
@@ -41,7 +41,7 @@ export function keyRefOf(text: string, { account, region }: Place, takesAlias: b
     return keyRefOf(resource.startsWith('key/') ? resource.slice(4) : resource, { account, region }, takesAlias);
   }
   // An id is no alias, though all names of a key find it here.
-  if (text.startsWith('alias/')) return takesAlias && !isKeyId(text.slice(6)) ? { alias: text.slice(6) } : unknown;
+  if (text.startsWith('alias/')) return takesAlias && !isIdOfKeys(text.slice(6)) ? { alias: text.slice(6) } : unknown;
   if (isUuid(text)) return { uuid: text.toLowerCase() };
   return unknown;
 }

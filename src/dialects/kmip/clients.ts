@@ -63,8 +63,17 @@ export class KmipClients {
         handle.store.read((tables) => provenBy(tables, certificate)),
       ),
     );
-    if (read.length > 0) return this.#oldest(open, certificate, address, read);
-    // For certain: another node may have made the proof.
+    return read.length > 0 ? this.#oldest(open, certificate, address, read) : this.findNow(open, certificate, address);
+  }
+
+  /** The same for certain: another node may have made the proof, or taken it away. */
+  async findNow(
+    open: OpenState,
+    certificate: PresentedCertificate,
+    address: string | undefined,
+  ): Promise<FoundClient | undefined> {
+    const { tenants } = open;
+    const handles = tenants.names().flatMap((name) => tenants.byName(name) ?? []);
     const now = this.#appliance.world.now();
     const looks = await Promise.all(
       handles.map((handle) =>

@@ -112,9 +112,23 @@ class KmipSurface {
       const granted = acts.every((act) => act.granted);
       return { outcome: told(value), tenant, keyid: caller.id, dialect: 'kmip', did, granted };
     } catch (error) {
+      const moved = named ? undefined : await this.#movedTo(request, state, handle, error);
+      if (moved) return this.#answer(request, state, moved, message, named);
       const why = await this.#refusal(request, state, handle, { named, action, error });
       return { outcome: this.#refused(message, why), tenant, dialect: 'kmip', granted: false };
     }
+  }
+
+  /** The tenant that has the client's proof by now, if another node took it from the one that is remembered. */
+  async #movedTo(
+    { certificate, remoteAddress }: ApiRequest,
+    state: OpenState,
+    before: TenantHandle,
+    error: unknown,
+  ): Promise<TenantHandle | undefined> {
+    if (!certificate || !(error instanceof KmsError) || error.code !== 'unauthenticated') return undefined;
+    const found = await this.#clients.findNow(state, certificate, remoteAddress);
+    return found?.isKnown && found.handles[0] !== before ? found.handles[0] : undefined;
   }
 
   /** The error to answer with; that of an unknown client is logged. */

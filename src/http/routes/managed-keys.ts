@@ -120,11 +120,8 @@ function typeOf<E>({ params, handle: { store } }: Input<E>): KeyType | undefined
   }
 }
 
-/**
- * The type that a key is taken to have that this node does not know, since there is none, or another node has just made
- * it: then what else the request wants decides.
- */
-const unknownType: KeyType = 'aes256-gcm';
+/** The type that a key is taken to have that this node does not know: another may have just made one that is slow. */
+const unknownType: KeyType = 'rsa-4096';
 
 /** A route of work with the key in the path. */
 function working<Id extends (typeof keyOperationEndpoints)[number]['id']>(

@@ -1,5 +1,5 @@
-// Requests to a node whose data are old: another node made, changed or took away what they are about. Whatever a plan is
-// made on, the answers are those of a node that knows, and nothing that was answered is lost.
+// Clients of AWS at a node whose data are old: another node made, changed or took away what they ask about. The answers
+// are those of a node that knows, and nothing that was answered is lost.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { OperationName } from '../../src/dialects/aws/field-table.ts';
@@ -8,8 +8,7 @@ import { type AccessKey, accessKey, base64, call, done, refused } from '../suppo
 import { assume, identityOf } from '../support/aws-token-service.ts';
 import { twoNodes } from '../support/nodes.ts';
 import { TokenIssuer, trustIssuer } from '../support/token-issuer.ts';
-import { deskOf, namesOf, samples as awsSamples, wrapped } from './aws-samples.ts';
-import { sampled, urlOf } from './samples.ts';
+import { samples as awsSamples, deskOf, namesOf, wrapped } from './aws-samples.ts';
 
 /** Two nodes, and an access key that both know; the second node remembers nothing else. */
 async function around() {
@@ -138,7 +137,8 @@ test('a change of a state holds at once, whatever a node remembers of it', async
 test('an alias that is there is never moved by CreateAlias, and one that was just made is moved by UpdateAlias', async () => {
   const { a, b, key } = await around();
   const [first, second, signer] = [await make(a, key), await make(a, key), await make(a, key, p256)];
-  const leadsTo = async (AliasName: string) => (await done(a, key, 'DescribeKey', { KeyId: AliasName })).KeyMetadata.KeyId;
+  const leadsTo = async (AliasName: string) =>
+    (await done(a, key, 'DescribeKey', { KeyId: AliasName })).KeyMetadata.KeyId;
   await done(a, key, 'CreateAlias', { AliasName: 'alias/one', TargetKeyId: first });
   await refused(b, key, 'AlreadyExistsException', 'CreateAlias', { AliasName: 'alias/one', TargetKeyId: second });
   assert.equal(await leadsTo('alias/one'), first);
@@ -151,6 +151,34 @@ test('an alias that is there is never moved by CreateAlias, and one that was jus
   const raced = await Promise.all([0, 1, 2, 3, 4, 5].map((n) => call(n < 3 ? a : b, key, 'CreateAlias', given(n))));
   assert.equal(raced.filter(({ status }) => status === 200).length, 1);
   assert.equal(raced.filter(({ __type }) => __type === 'AlreadyExistsException').length, 5);
+});
+
+test('an alias is given by one of several requests at once on one node', async () => {
+  const { b, key } = await around();
+  const targets = await Promise.all([1, 2, 3, 4].map(() => make(b, key)));
+  const raced = await Promise.all(
+    targets.map((TargetKeyId) => call(b, key, 'CreateAlias', { AliasName: 'alias/raced', TargetKeyId })),
+  );
+  assert.deepEqual(raced.map(({ status, __type }) => __type ?? status).sort(), [
+    200,
+    ...Array.from({ length: 3 }, () => 'AlreadyExistsException'),
+  ]);
+});
+
+test('what is encrypted by an alias while it is being made opens, or is refused', async () => {
+  const { b, key } = await around();
+  for (let n = 0; n < 10; n++) {
+    const KeyId = await make(b, key);
+    const input = { KeyId: `alias/now-${n}`, Plaintext: plain };
+    const [, ...tried] = await Promise.all([
+      done(b, key, 'CreateAlias', { AliasName: input.KeyId, TargetKeyId: KeyId }),
+      ...Array.from({ length: 5 }, () => call(b, key, 'Encrypt', input)),
+    ]);
+    for (const { status, __type, CiphertextBlob } of tried) {
+      if (status === 200) await done(b, key, 'Decrypt', { KeyId, CiphertextBlob });
+      else assert.equal(__type, 'NotFoundException');
+    }
+  }
 });
 
 test('of several imports at once one is done, and a token is good for its own key alone', async () => {
@@ -192,7 +220,10 @@ test('access keys and temporary credentials sign on every node at once', async (
 
 test('unknown access keys cost a transaction each until their address has to wait, and then none', async () => {
   const { a, b, key, transactions } = await around();
-  const named = (n: number): AccessKey => ({ id: `KMSA${String(n).padStart(16, 'A').replaceAll('0', 'Q')}`, secret: 'x' });
+  const named = (n: number): AccessKey => ({
+    id: `KMSA${String(n).padStart(16, 'A').replaceAll('0', 'Q')}`,
+    secret: 'x',
+  });
   const before = transactions();
   const types = new Set<string>();
   for (let n = 0; n < 300; n++) types.add((await call(b, named(n), 'ListKeys')).__type);
@@ -203,18 +234,4 @@ test('unknown access keys cost a transaction each until their address has to wai
   // The refusal of one that is not known yet is one after which clients try again.
   const { key: fresh } = await accessKey(a);
   await refused(b, fresh, 'ThrottlingException', 'ListKeys');
-});
-
-/** Endpoints whose requests need what one process alone holds. */
-const ofOneProcess: ReadonlySet<string> = new Set([]);
-
-test('every endpoint answers on a node that knows nothing of what it is about', async () => {
-  const { a, b } = await around();
-  for (const { endpoint, make: makeSample } of sampled) {
-    if (ofOneProcess.has(endpoint.id)) continue;
-    const sample = await makeSample(a);
-    const options = { ...(sample.key !== undefined && { key: sample.key }) };
-    const { status, text } = await b.call(endpoint.method, urlOf(endpoint, sample), sample.body, options);
-    assert.ok(status < 300, `${endpoint.id}: ${status} ${text.slice(0, 300)}`);
-  }
 });
