@@ -68,7 +68,7 @@ describe('nestsWithin', () => {
   });
 
   it('does not recurse', () => {
-    assert.equal(nestsWithin(deep(200_000), 32), false);
-    assert.equal(nestsWithin(deep(200_000), 200_000), true);
+    assert.equal(nestsWithin(deep(20_000), 32), false);
+    assert.equal(nestsWithin(deep(20_000), 20_000), true);
   });
 });

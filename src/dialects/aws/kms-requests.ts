@@ -14,7 +14,7 @@ import { type ApiRequest, emptyBody, headerOf } from '../../http/request.ts';
 import { type Outcome, refused, staleCall } from '../../http/respond.ts';
 import type { Ways } from '../../http/surface.ts';
 import type { TenantHandle } from '../../http/tenant-directory.ts';
-import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import { isJsonObject, type JsonObject, nestsWithin } from '../../model/json.ts';
 import type { Tables } from '../../store/port.ts';
 import type { AwsCaller, AwsCallers } from './callers.ts';
 import {
@@ -129,7 +129,7 @@ export class KmsRequests {
     }
   }
 
-  /** Records a request that failed with an error that nobody foresaw. Throws it if the store does not serve. */
+  /** Records a request that failed unexpectedly. Throws the error if the store does not serve. */
   #fail(asked: KmsRequest, { about }: AwsOperation, error: unknown): Promise<KmsAnswer> {
     const outcome = refused(error);
     if (outcome.status === 503) throw error;
@@ -313,12 +313,19 @@ const withoutKey: ReadonlySet<Call['id']> = new Set<Call['id']>([
 
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** The object in a body. Throws `SerializationException` for anything else, and for names that come twice. */
+/** Levels of a body's objects and lists: no operation takes as many. */
+const deepestBody = 32;
+
+/**
+ * The object in a body. Throws `SerializationException` for anything else, for names that come twice, and for one that
+ * nests deeper than code may recurse.
+ */
 function objectIn(bytes: Uint8Array): JsonObject {
   try {
     const text = decoder.decode(bytes);
     const value: unknown = JSON.parse(text);
-    if (isJsonObject(value) && countNames(text) === countKeys(value)) return value;
+    const isFit = isJsonObject(value) && nestsWithin(value, deepestBody) && countNames(text) === countKeys(value);
+    if (isFit) return value;
   } catch {
     // Told below.
   }
