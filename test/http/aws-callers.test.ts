@@ -2,6 +2,8 @@
 // refused and malformed requests leave.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Looks } from '../../src/dialects/aws/found-keys.ts';
+import { operations } from '../../src/dialects/aws/operations.ts';
 import { testAppliance } from '../support/appliance.ts';
 import { accessKey, around, base64, call, done, formType, json, post, signed } from '../support/aws-client.ts';
 import { assume, identityOf, withSession } from '../support/aws-token-service.ts';
@@ -171,4 +173,44 @@ test('no key is made for a day or region that a request merely claims', async ()
   assert.deepEqual(made, []);
   await done(a, key, 'ListKeys');
   assert.notDeepEqual(made, []);
+});
+
+test('a request that fails unexpectedly is one record and one line in the log, and tells nothing of why', async () => {
+  const { a, key, apiKey } = await around();
+  const { plan } = operations.GetKeyPolicy;
+  const broken = () => {
+    throw new RangeError('the reason');
+  };
+  const KeyId = (await done(a, key, 'CreateKey')).KeyMetadata.KeyId;
+  const [records, lines] = [(await a.activity()).length, a.log.length];
+  try {
+    Object.assign(operations.GetKeyPolicy, { plan: broken });
+    const answer = await call(a, key, 'GetKeyPolicy', { KeyId });
+    assert.deepEqual(answer, { status: 500, __type: 'KMSInternalException' });
+  } finally {
+    Object.assign(operations.GetKeyPolicy, { plan });
+  }
+  assert.equal((await a.activity()).length, records + 1);
+  const [record] = await a.activity();
+  assert.deepEqual([record?.keyid, record?.action, record?.status], [apiKey.keyid, 'key.read', 500]);
+  assert.equal(a.log.length, lines + 1);
+  assert.match(a.log.at(-1) ?? '', /RangeError: the reason/);
+});
+
+test('a request whose keys change at each of its plans is told to try again, with one record, and does nothing', async () => {
+  const { a, key } = await around();
+  const KeyId = (await done(a, key, 'CreateKey')).KeyMetadata.KeyId;
+  const { isStale } = Looks.prototype;
+  const [records, lines] = [(await a.activity()).length, a.log.length];
+  try {
+    Looks.prototype.isStale = () => true;
+    const answer = await call(a, key, 'DisableKey', { KeyId });
+    assert.deepEqual([answer.status, answer.__type], [503, 'ServiceUnavailableException']);
+  } finally {
+    Looks.prototype.isStale = isStale;
+  }
+  assert.equal((await a.activity()).length, records + 1);
+  assert.equal((await a.activity())[0]?.status, 503);
+  assert.equal(a.log.length, lines + 1);
+  assert.equal((await done(a, key, 'DescribeKey', { KeyId })).KeyMetadata.KeyState, 'Enabled');
 });
