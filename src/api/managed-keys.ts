@@ -300,7 +300,13 @@ export const managedKeyEndpoints = [
   endpoint('addManagedKeyAlias', {
     summary: 'Give a managed key an alias, or move one to it',
     ...ofKey('key.config'),
-    body: z.object({ alias }),
+    body: z.object({
+      alias,
+      isNew: z
+        .boolean()
+        .optional()
+        .meta({ description: 'whether the alias must be new; otherwise one of another key moves', examples: [true] }),
+    }),
     answer: keyAnswer,
   }),
   endpoint('removeManagedKeyAlias', {

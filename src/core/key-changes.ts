@@ -1,6 +1,6 @@
 // Changes of managed keys that take something away or give it back: states, aliases, and the destruction of versions.
 import type { Answer, Body } from '../api/endpoints.ts';
-import { KmsError } from '../errors.ts';
+import { fieldsError, KmsError } from '../errors.ts';
 import { type KeyState, type keyMoves, stateAfter } from '../model/key-states.ts';
 import type { ManagedKey } from '../store/tables/managed-keys.ts';
 import { authorize } from './authorization.ts';
@@ -71,14 +71,18 @@ export function versionOf({ tx }: Pick<Context, 'tx'>, key: ManagedKey, version:
   throw new KmsError('not-found', `the key has no version ${version}`);
 }
 
-/** An alias of another key moves to this one, if the caller may configure both. */
+/** The refusal of an alias that must be new. */
+export const aliasTaken = 'a managed key has this alias already';
+
+/** An alias of another key moves to this one, if the caller may configure both, and unless it must be new. */
 export function addManagedKeyAlias(
   ctx: Context,
-  { key: ref, alias }: NamedKey & Body<'addManagedKeyAlias'>,
+  { key: ref, alias, isNew = false }: NamedKey & Body<'addManagedKeyAlias'>,
 ): Answer<'addManagedKeyAlias'> {
   const { tx, caller } = ctx;
   const key = livingKey(ctx, ref);
   const holder = tx.managedKeys.aliasOf(alias.toLowerCase());
+  if (isNew && holder !== undefined) throw fieldsError('conflict', [{ field: 'alias', message: aliasTaken }]);
   const other = holder === undefined || holder === key.id ? undefined : tx.managedKeys.byId(holder);
   if (other) {
     ctx.note({ object: keyRef(key), objects: [keyRef(other)] });

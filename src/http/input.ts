@@ -18,7 +18,7 @@ import type { BodyRead } from './body.ts';
 import type { Codec } from './codec.ts';
 import { type ConsoleCookie, originOf } from './console-cookie.ts';
 import { type ApiRequest, type Credential, programsCertificate, queryOf } from './request.ts';
-import { mostFields } from './respond.ts';
+import { mostFields, StaleCall } from './respond.ts';
 import type { Input, PathParams } from './route.ts';
 import { baseUrlOf, type TenantHandle } from './tenant-directory.ts';
 
@@ -62,6 +62,8 @@ export interface KnownRequest {
   readonly props: JsonObject | undefined;
   /** Absent in the same case, or if the surface shows all that there is. */
   readonly isHidden: ((tables: Tables) => boolean) | undefined;
+  /** Absent in the same case, or if the surface planned on nothing that could change. */
+  readonly isStale: ((tables: Tables) => boolean) | undefined;
   /** Without the body. */
   readonly raw: RawInput;
 }
@@ -84,6 +86,11 @@ export class EndpointInput implements Input<unknown>, CheckedInput {
   /** Throws `not-found` for what the surface does not show. */
   needShown(tables: Tables): void {
     if (this.known.isHidden?.(tables)) throw new KmsError('not-found', 'there is no such thing in this dialect');
+  }
+
+  /** Throws `StaleCall` if the surface planned the call on data that does not hold. */
+  needFresh(tables: Tables): void {
+    if (this.known.isStale?.(tables)) throw new StaleCall();
   }
 
   get open(): OpenState {

@@ -3,7 +3,7 @@
 // names the route's pattern, never the path as sent, since paths may hold secrets; no body, no query, no credential.
 import type { AppliancePort, Logger, Meter, State } from './appliance-port.ts';
 import type { AnswerRoom, ApiRequest } from './request.ts';
-import { type Outcome, type RequestResult, refused } from './respond.ts';
+import { type Outcome, type RequestResult, refused, staleCall } from './respond.ts';
 import type { ServedPath } from './route.ts';
 
 /** The answer to send. */
@@ -42,6 +42,7 @@ export function logged<Found>(
       served = { outcome: refused(error instanceof Error ? error : new Error('thrown value is no error')) };
     }
     const { outcome, action, keyid, byNobody, state: told } = served;
+    if (outcome === staleCall) return { outcome };
     const { status, cause, reason } = outcome;
     const ms = Math.round((performance.now() - started) * 1000) / 1000;
     if (countOf && !state.sealed) countOf(state.meter)(served, ms);

@@ -121,8 +121,8 @@ export class EndpointWay {
     const raw = call
       ? { params: call.params, query: call.query, body: undefined }
       : rawInput(this.#endpoint, request, params);
-    const { codec, dialect, props, isHidden } = call ?? {};
-    return { request, open, handle, credential, cookie, codec, dialect, props, isHidden, raw };
+    const { codec, dialect, props, isHidden, isStale } = call ?? {};
+    return { request, open, handle, credential, cookie, codec, dialect, props, isHidden, isStale, raw };
   }
 
   /** One function, since each further `await` costs a hundredth of an encrypt. */
@@ -303,9 +303,10 @@ export class EndpointWay {
     return { ...served, byNobody: true };
   }
 
-  /** The binding decision; notes the use of the credential. Undefined for an unknown one. */
+  /** The binding decision; notes the use of the credential. Undefined for an unknown one. Throws `StaleCall`. */
   #authorize(tx: Transaction, input: EndpointInput, ctx: OperationContext): Admission | undefined {
     const { world } = this.#appliance;
+    input.needFresh(tx);
     const admission = admit(this.#endpoint, input, tx, world.now());
     if (!admission) return undefined;
     ctx.enter(tx, admission);

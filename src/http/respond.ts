@@ -37,7 +37,7 @@ export interface Outcome {
   readonly content?: string | Uint8Array<ArrayBuffer> | null;
   /** The failure's cause, for the log alone. */
   readonly cause?: unknown;
-  /** The refusal's reason, for the log alone. */
+  /** The refusal's reason, for the log, and for surfaces that have room for it. */
   readonly reason?: string;
   /** Told to somebody who is not known by a credential: a listener with connections of its own keeps them shortly. */
   readonly isToStranger?: boolean;
@@ -160,15 +160,23 @@ export function refused(error: unknown, silent400?: boolean): Outcome {
   const body = error.body ?? bodyOf(error);
   if (status === 401) return { status, body, headers: { 'WWW-Authenticate': 'Bearer' } };
   if (error.retryAfter !== undefined) {
-    return { status, body, headers: { 'Retry-After': String(Math.max(1, Math.ceil(error.retryAfter))) } };
+    const headers = { 'Retry-After': String(Math.max(1, Math.ceil(error.retryAfter))) };
+    return { status, body, headers, ...(error.logReason !== undefined && { reason: error.logReason }) };
   }
   if (error.logReason !== undefined) return { status, body, reason: error.logReason };
   // Sealed is a state, not a failure.
   return status >= 500 && error.code !== 'sealed' ? { status, body, cause: error } : { status, body };
 }
 
+/** Ends the transaction of a call that a surface planned on data that does not hold there. */
+export class StaleCall extends Error {}
+
+/** The outcome of such a call, which the surface plans again. It is not recorded, not logged and not counted. */
+export const staleCall: Outcome = Object.freeze({ status: 409, body: Object.freeze({}) });
+
 /** The outcome of a transaction that itself failed: nothing of the request is durable. */
 export function failed(error: unknown): Outcome {
+  if (error instanceof StaleCall) return staleCall;
   const outcome = refused(error);
   return outcome.status >= 500 ? outcome : { status: 500, body: internalError, cause: error };
 }

@@ -39,4 +39,9 @@ export interface EndpointCall {
   readonly props?: JsonObject | undefined;
   /** Whether the surface shows nothing of what the path names: it is answered as missing. */
   isHidden?(tables: Tables): boolean;
+  /**
+   * Whether the call was planned on data that does not hold in the transaction: then nothing is done, and the outcome
+   * is `staleCall`.
+   */
+  isStale?(tables: Tables): boolean;
 }

@@ -19,6 +19,17 @@ export function jsonOf(text: string): unknown {
   }
 }
 
+/** Whether objects and lists nest no deeper than `levels`, however deep they do. */
+export function nestsWithin(value: unknown, levels: number): boolean {
+  let level: readonly unknown[] = [value];
+  for (let depth = 0; depth <= levels; depth++) {
+    const holders = level.filter((each) => typeof each === 'object' && each !== null);
+    if (holders.length === 0) return true;
+    level = holders.flatMap((each) => Object.values(each as object));
+  }
+  return false;
+}
+
 /** A whole number from 0 on that JavaScript holds exactly. */
 export function isCount(value: unknown): value is number {
   return Number.isSafeInteger(value) && Number(value) >= 0;

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type KeyType, keyTypeFacts, keyTypes } from '../../src/model/key-types.ts';
+import * as aws from '../support/aws-client.ts';
 import { type AnyJson, nodes, postgres, type Served } from './postgres-nodes.ts';
 
 async function ok(answer: ReturnType<Served['ask']>): Promise<AnyJson> {
@@ -88,6 +89,35 @@ if (!postgres) {
       assert.equal((await ok(a.ask('GET', `/managed-keys/other%2F${round}`))).key.name, `k${round}`);
       await ok(a.ask('DELETE', path, { used: true }));
       assert.notEqual((await b.ask('POST', `${path}/decrypt`, sealed)).status, 200);
+    }
+  });
+
+  test("AWS's clients use at any node what another just made, and lose nothing", async () => {
+    await using all = await nodes();
+    const [a, b] = [await all.serve('first'), await all.serve('second')];
+    const { data } = await ok(a.ask('GET', '/auth/apikey'));
+    const [{ keyid }] = data;
+    const { accessKeyId: id, secretAccessKey: secret } = await ok(
+      a.ask('POST', `/auth/apikeys/${keyid}/proofs`, { kind: 'aws' }),
+    );
+    const site = ({ serving }: Served) => ({ app: serving.appliance.app, world: { now: () => Date.now() } });
+    const [first, second] = [site(a), site(b)];
+    const key = { id, secret };
+    for (let n = 0; n < 5; n++) {
+      const { KeyId } = (await aws.done(first, key, 'CreateKey')).KeyMetadata;
+      const alias = { AliasName: `alias/n${n}`, TargetKeyId: KeyId };
+      const named = n % 2 === 0 ? KeyId : alias.AliasName;
+      const [made, sealed] = await Promise.all([
+        aws.done(first, key, 'CreateAlias', alias),
+        aws.call(second, key, 'Encrypt', { KeyId: named, Plaintext: input }),
+      ]);
+      assert.equal(made.status, 200);
+      await aws.refused(second, key, 'AlreadyExistsException', 'CreateAlias', alias);
+      const { CiphertextBlob } =
+        sealed.status === 200 ? sealed : await aws.done(second, key, 'Encrypt', { KeyId: named, Plaintext: input });
+      for (const each of [first, second]) {
+        assert.equal((await aws.done(each, key, 'Decrypt', { KeyId, CiphertextBlob })).Plaintext, input);
+      }
     }
   });
 

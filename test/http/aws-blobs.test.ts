@@ -34,6 +34,16 @@ test('a blob says its key and version to the tenant alone, of whatever epoch it 
   assert.throws(() => readBlob(former, newer?.blob ?? ''), /InvalidCiphertextException/);
 });
 
+test('no blob is made without the id of a key, or of nothing', () => {
+  const all = tenantKeys(new Map(held));
+  const [{ key, version, message } = assert.fail()] = vectors.blobs;
+  const ciphertext = `vault:v${version}:${message}`;
+  for (const id of ['', 'mkey_', key.slice(0, -1), 'app'])
+    assert.throws(() => blobOf(all, id, ciphertext), /the id of a key/);
+  for (const none of [undefined, '', 'vault:v1:', message])
+    assert.throws(() => blobOf(all, key, none), /what it encrypted/);
+});
+
 test('contexts have the bytes of the vectors', () => {
   for (const { context, associated } of vectors.contexts) {
     assert.equal(Buffer.from(contextBytes(context)).toString('base64'), associated);

@@ -2,6 +2,9 @@
 // refused and malformed requests leave.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { Looks } from '../../src/dialects/aws/found-keys.ts';
+import { operations } from '../../src/dialects/aws/operations.ts';
+import { testAppliance } from '../support/appliance.ts';
 import { accessKey, around, base64, call, done, formType, json, post, signed } from '../support/aws-client.ts';
 import { assume, identityOf, withSession } from '../support/aws-token-service.ts';
 import { v1 } from '../support/vault-client.ts';
@@ -48,6 +51,10 @@ test('a right token is let in, however much rubbish its address sends', async ()
     codes.add((await assume(a, issuer, account, 'nobody', { WebIdentityToken: `rubbish ${n}` })).code);
   }
   assert.ok(codes.has('Throttling'), [...codes].join());
+  const wrong = { WebIdentityToken: await issuer.token({ aud: 'another' }) };
+  const told = await assume(a, issuer, account, apiKey.keyid, wrong);
+  assert.equal(told.code, 'Throttling');
+  assert.match(told.text, /the token was refused: .*audience.*; too many failed logins; try again in \d+ s/);
   const { status, key } = await assume(a, issuer, account, apiKey.keyid);
   assert.equal(status, 200);
   await done(a, key, 'ListKeys');
@@ -125,6 +132,28 @@ test('requests that no endpoint serves are logged, and so counted, under a name 
   assert.equal(last().action, 'aws.other');
 });
 
+test('access keys work on after their tenant changed its name, whoever has the old one', async () => {
+  const names = ['one', 'two'];
+  const a = await testAppliance({ tenants: names.map((name) => ({ name, hosts: [`${name}.test`] })) });
+  const keys = await Promise.all(
+    a.tenants.map(async ({ accountId, root }, n) => {
+      const as = { host: `${names[n]}.test`, key: root.key };
+      const { keyid } = (await a.call('POST', '/auth/apikey', { accountId, flags: { 'key.*': true } }, as)).body;
+      const { body } = await a.call('POST', `/auth/apikeys/${keyid}/proofs`, { kind: 'aws' }, as);
+      return { id: body.accessKeyId, secret: body.secretAccessKey };
+    }),
+  );
+  for (const key of keys) await done(a, key, 'CreateKey');
+  const ids = async () => Promise.all(keys.map(async (key) => (await done(a, key, 'ListKeys')).Keys[0].KeyId));
+  const before = await ids();
+  const rename = (n: number, name: string) => Object.assign(a.tenants[n]?.handle.tenant ?? {}, { name });
+  rename(0, 'former');
+  rename(1, 'one');
+  assert.deepEqual(await ids(), before);
+  rename(0, 'two');
+  assert.deepEqual(await ids(), before);
+});
+
 test('no key is made for a day or region that a request merely claims', async () => {
   const { a } = await around();
   const { key } = await accessKey(a);
@@ -144,4 +173,44 @@ test('no key is made for a day or region that a request merely claims', async ()
   assert.deepEqual(made, []);
   await done(a, key, 'ListKeys');
   assert.notDeepEqual(made, []);
+});
+
+test('a request that fails unexpectedly is one record and one line in the log, and tells nothing of why', async () => {
+  const { a, key, apiKey } = await around();
+  const { plan } = operations.GetKeyPolicy;
+  const broken = () => {
+    throw new RangeError('the reason');
+  };
+  const KeyId = (await done(a, key, 'CreateKey')).KeyMetadata.KeyId;
+  const [records, lines] = [(await a.activity()).length, a.log.length];
+  try {
+    Object.assign(operations.GetKeyPolicy, { plan: broken });
+    const answer = await call(a, key, 'GetKeyPolicy', { KeyId });
+    assert.deepEqual(answer, { status: 500, __type: 'KMSInternalException' });
+  } finally {
+    Object.assign(operations.GetKeyPolicy, { plan });
+  }
+  assert.equal((await a.activity()).length, records + 1);
+  const [record] = await a.activity();
+  assert.deepEqual([record?.keyid, record?.action, record?.status], [apiKey.keyid, 'key.read', 500]);
+  assert.equal(a.log.length, lines + 1);
+  assert.match(a.log.at(-1) ?? '', /RangeError: the reason/);
+});
+
+test('a request whose keys change at each of its plans is told to try again, with one record, and does nothing', async () => {
+  const { a, key } = await around();
+  const KeyId = (await done(a, key, 'CreateKey')).KeyMetadata.KeyId;
+  const { isStale } = Looks.prototype;
+  const [records, lines] = [(await a.activity()).length, a.log.length];
+  try {
+    Looks.prototype.isStale = () => true;
+    const answer = await call(a, key, 'DisableKey', { KeyId });
+    assert.deepEqual([answer.status, answer.__type], [503, 'ServiceUnavailableException']);
+  } finally {
+    Looks.prototype.isStale = isStale;
+  }
+  assert.equal((await a.activity()).length, records + 1);
+  assert.equal((await a.activity())[0]?.status, 503);
+  assert.equal(a.log.length, lines + 1);
+  assert.equal((await done(a, key, 'DescribeKey', { KeyId })).KeyMetadata.KeyState, 'Enabled');
 });

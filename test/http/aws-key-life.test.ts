@@ -306,6 +306,10 @@ test('messages go from key to key, RSA takes short ones, and Decrypt rehearses w
   const modifiers = { DryRun: true, DryRunModifiers: ['IGNORE_CIPHERTEXT'] };
   await refused(a, key, 'DryRunOperationException', 'Decrypt', { KeyId: sym.KeyId, ...modifiers });
   await refused(a, key, 'ValidationException', 'Decrypt', modifiers);
+  for (const DryRun of [true, false]) {
+    const wrong = { KeyId: sym.KeyId, CiphertextBlob: moved.CiphertextBlob, DryRun, DryRunModifiers: ['OTHER'] };
+    await refused(a, key, 'ValidationException', 'Decrypt', wrong);
+  }
   await refused(a, key, 'ValidationException', 'Decrypt', { KeyId: sym.KeyId });
   const half = await accessKey(a, 'key.*.decrypt');
   const input = { CiphertextBlob: moved.CiphertextBlob, DestinationKeyId: sym.KeyId };
@@ -323,8 +327,25 @@ test('only the default policy is taken, in any form that says the same', async (
   for (const Policy of ['no JSON', '{}', policy({ Effect: 'Deny' }), policy({ Action: 'kms:Decrypt' })]) {
     await refused(a, key, 'MalformedPolicyDocumentException', 'PutKeyPolicy', { KeyId, Policy });
   }
+  const deep = (levels: number, inner: string) => `${'{"a":'.repeat(levels)}${inner}${'}'.repeat(levels)}`;
+  for (const Policy of [
+    `{"Statement":{"x":${deep(5000, '1')}}}`,
+    `{"Version":"2012-10-17","Statement":${deep(10_000, '1')}}`,
+    `${'['.repeat(60_000)}${']'.repeat(60_000)}`,
+  ]) {
+    for (const [operation, input] of [
+      ['PutKeyPolicy', { KeyId, Policy }],
+      ['CreateKey', { Policy }],
+    ] as const) {
+      const before = (await a.activity()).length;
+      await refused(a, key, 'MalformedPolicyDocumentException', operation, input);
+      assert.equal((await a.activity()).length, before + 1, 'one record');
+    }
+  }
   await refused(a, key, 'NotFoundException', 'GetKeyPolicy', { KeyId, PolicyName: 'other' });
   await refused(a, key, 'InvalidGrantTokenException', 'DescribeKey', { KeyId, GrantTokens: ['x'] });
+  // A field that the operation does not have is ignored, as any other.
+  await done(a, key, 'GetKeyRotationStatus', { KeyId, GrantTokens: ['x'] });
 });
 
 test('limits, lengths and forms of requests are told by their types', async () => {

@@ -122,7 +122,20 @@ test('keys are named by id, ARN, alias and alias ARN, of this account and region
   ]) {
     await refused(a, key, 'NotFoundException', 'DescribeKey', { KeyId });
   }
-  await refused(a, key, 'InvalidArnException', 'DescribeKey', { KeyId: `arn:aws:s3:us-east-1:1:key/${made.KeyId}` });
+  for (const KeyId of [
+    `arn:aws:s3:us-east-1:1:key/${made.KeyId}`,
+    ...['arn:aws-cn:', 'arn::'].map((other) => made.Arn.replace('arn:aws:', other)),
+    ...['', 'key/alias/', 'keys/'].map((other) => made.Arn.replace('key/', other)),
+    arn('key/alias/app'),
+    `${made.Arn}:1`,
+  ]) {
+    await refused(a, key, 'InvalidArnException', 'DescribeKey', { KeyId });
+  }
+  // An id is no alias.
+  const { id } = (await a.call('GET', `/managed-keys/${made.KeyId}`)).body.key;
+  for (const KeyId of [`alias/${id}`, `alias/${made.KeyId}`, arn(`alias/${id}`), arn(`alias/${made.KeyId}`)]) {
+    await refused(a, key, 'NotFoundException', 'DescribeKey', { KeyId });
+  }
   await refused(a, key, 'NotFoundException', 'DisableKey', { KeyId: 'alias/app' });
 });
 

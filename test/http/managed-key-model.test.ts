@@ -217,6 +217,12 @@ test('a key is found by name, id and alias, its flags by the name alone', async 
   }
   const other = await make(a, { name: 'other' });
   await refused(a.call('POST', '/managed-keys', { name: 'third', aliases: ['app/db'] }), 400, /another managed key/);
+  for (const name of ['other', 'payments']) {
+    const given = a.call('POST', `/managed-keys/${name}/aliases`, { alias: 'APP/db', isNew: true });
+    await refused(given, 400, /^alias: a managed key has this alias already$/);
+  }
+  await ok(a.call('POST', '/managed-keys/other/aliases', { alias: 'fresh', isNew: true }));
+  await ok(a.call('DELETE', '/managed-keys/other/aliases/fresh'));
   const config = await a.keyWith('key.other.config');
   await refused(
     a.call('POST', '/managed-keys/other/aliases', { alias: 'app/db' }, { key: config.key }),

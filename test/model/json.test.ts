@@ -1,8 +1,8 @@
-// Containment of JSON values, as searches by props use it.
+// Containment of JSON values, as searches by props use it, and how deep they nest.
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import fc from 'fast-check';
-import { containing } from '../../src/model/json.ts';
+import { containing, nestsWithin } from '../../src/model/json.ts';
 
 const json = (text: string): unknown => JSON.parse(text);
 
@@ -51,5 +51,24 @@ describe('containing', () => {
         assert.ok(containing(json(text))(json(text)));
       }),
     );
+  });
+});
+
+describe('nestsWithin', () => {
+  const deep = (levels: number): unknown => json(`${'{"a":['.repeat(levels / 2)}${']}'.repeat(levels / 2)}`);
+
+  it('counts objects and lists alike, of the deepest branch', () => {
+    for (const value of ['1', 'null', '"{"']) assert.equal(nestsWithin(json(value), 0), true);
+    assert.equal(nestsWithin({}, 0), false);
+    assert.equal(nestsWithin({}, 1), true);
+    for (const levels of [2, 10, 32]) {
+      assert.equal(nestsWithin({ a: 1, b: deep(levels) }, levels + 1), true);
+      assert.equal(nestsWithin({ b: deep(levels), c: [[]] }, levels), false);
+    }
+  });
+
+  it('does not recurse', () => {
+    assert.equal(nestsWithin(deep(20_000), 32), false);
+    assert.equal(nestsWithin(deep(20_000), 20_000), true);
   });
 });

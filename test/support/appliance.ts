@@ -24,7 +24,7 @@ import type { Label } from '../../src/model/label.ts';
 import type { ConsoleFile, ConsoleFiles, DescriptionFiles, Guide } from '../../src/model/program-files.ts';
 import { tenantKeys } from '../../src/seal/tenant-keys.ts';
 import { yieldBeforeRequest, yieldToEventLoop } from '../../src/store/event-loop.ts';
-import type { ActivityRecord } from '../../src/store/port.ts';
+import type { ActivityRecord, Store } from '../../src/store/port.ts';
 import type { Sql } from '../../src/store/sql.ts';
 import { tenantTables } from '../../src/store/tables/databases.ts';
 import { tenantMigrations } from '../../src/store/tables/migrations.ts';
@@ -60,6 +60,10 @@ export interface ApplianceOptions {
   /** Limits of concurrent requests. */
   readonly fairLimits?: FairLimits;
   readonly keyWorker?: KeyWorker;
+  /** The tenants' stores. Default: new ones in memory. */
+  readonly stores?: readonly Store[];
+  /** Another node on the same stores, whose tenants these are. */
+  readonly like?: Appliance;
 }
 
 /** An API key, and its id. */
@@ -127,7 +131,8 @@ async function* shortBackup(): AsyncGenerator<Uint8Array> {
 
 export async function testAppliance(options: ApplianceOptions = {}): Promise<Appliance> {
   const clock = { now: startTime };
-  const world = testWorld(clock, 7);
+  const { stores = [], like } = options;
+  const world = testWorld(clock, like ? 8 : 7);
   const wanted = options.tenants ?? [{ name: 'default', hosts: ['*'] }];
   const tenants = await Promise.all(
     wanted.map(async ({ name, hosts, limits = {}, secondFactorFor = [], custody = 'any' }, index) => {
@@ -136,12 +141,14 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
         return tenantTables(sql);
       };
       const runsAnything = options.onSql !== undefined;
-      const store = await createMemoryStore({ migrations: tenantMigrations, tables, runsAnything });
+      const other = like?.tenants[index];
+      const store = stores[index] ?? (await createMemoryStore({ migrations: tenantMigrations, tables, runsAnything }));
       const keys = tenantKeys(new Map([[1, new Uint8Array(32).fill(index + 1)]]));
       const handle: TenantHandle = {
-        tenant: { id: world.newId('tenant'), name, limits, keys, secondFactorFor, custody },
+        tenant: { id: other?.handle.tenant.id ?? world.newId('tenant'), name, limits, keys, secondFactorFor, custody },
         store,
       };
+      if (other) return { handle, hosts, root: other.root, accountId: other.accountId };
       const { account, apiKey } = await store.transaction((tx) => bootstrap({ tx, world }));
       return { handle, hosts, root: apiKey, accountId: account.id };
     }),
@@ -282,15 +289,14 @@ export function tenantDirectory(
   tenants: readonly { readonly handle: TenantHandle; readonly hosts: readonly string[] }[],
 ): TenantDirectory {
   const byHost = new Map<string, TenantHandle>();
-  const byName = new Map<string, TenantHandle>();
+  const handles = tenants.map(({ handle }) => handle);
   for (const { handle, hosts } of tenants) {
-    byName.set(handle.tenant.name.toLowerCase(), handle);
     for (const host of hosts) byHost.set(host.toLowerCase(), handle);
   }
-  const handles = [...byName.values()];
   return {
     byHost: (host) => byHost.get(host) ?? byHost.get('*'),
-    byName: (name) => byName.get(name),
+    // Asked each time: a test may rename a tenant.
+    byName: (name) => handles.find(({ tenant }) => tenant.name.toLowerCase() === name),
     names: () => handles.map(({ tenant }) => tenant.name),
     handles: () => handles,
   };

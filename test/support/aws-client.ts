@@ -57,8 +57,8 @@ export function signed(
   return { headers: { ...sent, host: host ?? '', authorization }, body };
 }
 
-/** An appliance, as far as its clients need it. */
-type Served = Pick<Appliance, 'app'> & { readonly world: { now(): number } };
+/** An appliance, or a node that serves. */
+type Site = Pick<Appliance, 'app'> & { readonly world: { now(): number } };
 
 interface Posted {
   readonly status: number;
@@ -68,7 +68,7 @@ interface Posted {
 }
 
 /** Sends a request as it is, its host too. */
-export async function post(a: Pick<Appliance, 'app'>, { headers, body }: Sent, awsRegion?: string): Promise<Posted> {
+export async function post(a: Pick<Site, 'app'>, { headers, body }: Sent, awsRegion?: string): Promise<Posted> {
   const request = new Request('http://kms.test/', { method: 'POST', body });
   const answer = await a.app.fetch(request, {
     surface: 'aws',
@@ -81,14 +81,14 @@ export async function post(a: Pick<Appliance, 'app'>, { headers, body }: Sent, a
 }
 
 /** Calls an operation and returns its answer; `status` and `__type` of a refusal. */
-export async function call(a: Served, key: AccessKey, operation: string, input: AnyJson = {}): Promise<AnyJson> {
+export async function call(a: Site, key: AccessKey, operation: string, input: AnyJson = {}): Promise<AnyJson> {
   const headers = { 'content-type': json, 'x-amz-target': `TrentService.${operation}` };
   const { status, body } = await post(a, signed(a, key, headers, JSON.stringify(input)));
   return { status, ...body };
 }
 
 /** The same for an operation that must succeed. */
-export async function done(a: Served, key: AccessKey, operation: string, input: AnyJson = {}): Promise<AnyJson> {
+export async function done(a: Site, key: AccessKey, operation: string, input: AnyJson = {}): Promise<AnyJson> {
   const answer = await call(a, key, operation, input);
   assert.equal(answer.status, 200, `${operation} ${JSON.stringify(input)}: ${JSON.stringify(answer)}`);
   return answer;
@@ -96,7 +96,7 @@ export async function done(a: Served, key: AccessKey, operation: string, input: 
 
 /** The same for one that must be refused with this type. */
 export async function refused(
-  a: Appliance,
+  a: Site,
   key: AccessKey,
   type: string,
   operation: string,

@@ -57,6 +57,11 @@ export class WorkloadBrake {
     return outcome;
   }
 
+  /** Whether tries from an origin that fail are told to wait now. */
+  hasToWait(origin: LoginOrigin): boolean {
+    return this.#backoff.refusal(origin) !== undefined;
+  }
+
   /** Clears the counts of an origin from which a login succeeded. */
   forgive(origin: LoginOrigin): void {
     this.#backoff.forgive(origin);

@@ -133,7 +133,7 @@ export const managedKeyNotes: Readonly<Record<(typeof managedKeyEndpoints)[numbe
   },
   addManagedKeyAlias: {
     description: [
-      'The key can be named by its aliases wherever it can be named, but flags name it by its name. An alias that another key has moves to this one; for that, the caller needs the flag for both keys.',
+      'The key can be named by its aliases wherever it can be named, but flags name it by its name. An alias that another key has moves to this one, unless `isNew` is true; for that, the caller needs the flag for both keys.',
     ],
     params,
     problems: { 400: [{ field: 'alias', message: 'a managed key has this name' }], 404: [noKey] },

@@ -1,5 +1,6 @@
 // Aliases in AWS KMS. A key's other names here are aliases there, and so is its own name, unless that is a UUID.
 import { awsIdOf, isUuid } from '../../core/aws-names.ts';
+import { aliasTaken } from '../../core/key-changes.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { failure } from './errors.ts';
 import { objectOf, pageOf, secondsOf, textOf } from './fields.ts';
@@ -27,6 +28,7 @@ function setAlias(isNew: boolean): AwsOperation {
   return {
     keys: isNew ? ['TargetKeyId'] : ['TargetKeyId', '*AliasName'],
     about: 'addManagedKeyAlias',
+    typeOf: (message) => (message?.endsWith(aliasTaken) ? 'AlreadyExistsException' : undefined),
     ...(!isNew && { second: { about: 'addManagedKeyAlias', action: 'key.config' } }),
     async plan(given, work) {
       const alias = aliasOf(given);
@@ -51,7 +53,7 @@ function setAlias(isNew: boolean): AwsOperation {
       return {
         id: 'addManagedKeyAlias',
         params: { key: target.ref },
-        body: { alias },
+        body: { alias, isNew },
         answer: () => undefined,
       };
     },

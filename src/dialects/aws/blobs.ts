@@ -4,6 +4,7 @@
 import { idsOfBytes, keyIdBytes } from '../../core/aws-names.ts';
 import { concatBytes, equalBytes, fromBase64, toBase64, utf8 } from '../../crypto/bytes.ts';
 import { keyedHmac, type Mac } from '../../crypto/fast-hash.ts';
+import { KmsError } from '../../errors.ts';
 import type { TenantKeys } from '../../seal/tenant-keys.ts';
 import { failure } from './errors.ts';
 
@@ -20,13 +21,19 @@ const maskLabel = utf8('kms/aws-blob-mask/1');
 
 type BlobKeys = Pick<TenantKeys, 'epoch' | 'epochs' | 'key'>;
 
-/** @param ciphertext `vault:vN:` and base64. */
+/**
+ * Throws for what no blob can be made of: one without its key's id would never be opened again.
+ *
+ * @param ciphertext `vault:vN:` and base64.
+ */
 export function blobOf(keys: BlobKeys, keyId: string, ciphertext: unknown): string {
   const [, version = '', base64 = ''] = /^vault:v(\d+):(.+)$/.exec(String(ciphertext)) ?? [];
+  const id = keyIdBytes(keyId);
+  const body = fromBase64(base64);
+  if (!id || !body?.length) throw new KmsError('internal', 'expected the id of a key, and what it encrypted');
   const name = new Uint8Array(nameLength);
-  name.set(keyIdBytes(keyId) ?? new Uint8Array(16));
+  name.set(id);
   new DataView(name.buffer).setUint32(16, Number(version));
-  const body = fromBase64(base64) ?? new Uint8Array();
   const { epoch } = keys;
   const mac = keyedHmac(keys.key('header', epoch));
   const tag = tagOf(mac, epoch, name, body);

@@ -1,7 +1,7 @@
 // The callers of AWS's clients: the tenant and the secret of an access key id, and whether the request is signed with
 // it. An access key id says which tenant it is of; the host does not.
 import { activityRecord } from '../../core/activity.ts';
-import type { World } from '../../core/context.ts';
+import type { Tenant, World } from '../../core/context.ts';
 import type { Proven } from '../../core/credential.ts';
 import { Bearer, noteKeyUse } from '../../core/credential.ts';
 import { secretOf } from '../../core/proofs/access-keys.ts';
@@ -18,12 +18,14 @@ import { hashSecret } from '../../crypto/secrets.ts';
 import { KmsError } from '../../errors.ts';
 import { identify } from '../../http/admission.ts';
 import type { OpenState, State } from '../../http/appliance-port.ts';
+import { Turn } from '../../http/fair-queue.ts';
 import { type ApiRequest, headerOf } from '../../http/request.ts';
 import type { Handler } from '../../http/request-log.ts';
 import type { RequestResult } from '../../http/respond.ts';
 import type { Ways } from '../../http/surface.ts';
 import type { TenantHandle } from '../../http/tenant-directory.ts';
 import type { JsonObject } from '../../model/json.ts';
+import type { Tables } from '../../store/port.ts';
 import type { KnownProof } from '../../store/tables/proofs.ts';
 import { type Failure, failed, unknownCaller } from './errors.ts';
 import { lookAt } from './found-keys.ts';
@@ -97,13 +99,21 @@ interface Found {
   readonly expiresAt?: number;
 }
 
+/** An access key id as a request names it. */
+interface NamedSecret {
+  readonly read: Authorization;
+  /** Present if it is that of a session. */
+  readonly token: string | undefined;
+  readonly isToSign: boolean;
+}
+
 export class AwsCallers {
   readonly #world: World;
   readonly #ways: Ways;
   /** Ways of answers for which no endpoint is needed, by their name in the metrics. */
   readonly #answers = new Map<string, Handler<RequestResult>>();
-  /** Ids of tenants by access key id, least recently used first. A tenant's name may become another's. */
-  readonly #tenants = new Map<string, string>();
+  /** Tenants by access key id, least recently used first. Names change hands, ids do not. */
+  readonly #tenants = new Map<string, Pick<Tenant, 'id' | 'name'>>();
 
   constructor(world: World, ways: Ways) {
     this.#world = world;
@@ -171,14 +181,14 @@ export class AwsCallers {
   async recordAnswer(
     caller: AwsCaller,
     request: ApiRequest,
-    answer: { readonly status: number; readonly action?: string },
+    answer: { readonly status: number; readonly action?: string; readonly cause?: unknown },
   ): Promise<string | undefined> {
     const keyid = await this.#record(caller, request, answer);
-    const { action = 'aws.other' } = answer;
+    const { action = 'aws.other', cause } = answer;
     const status = keyid === undefined ? 401 : answer.status;
     const way = this.#answers.get(action) ?? this.#ways.logged({ path: 'aws', counted: action }, passedOn);
     this.#answers.set(action, way);
-    const result = { outcome: { status, body: {} }, action, dialect: 'aws', tenant: caller.handle.tenant.id };
+    const result = { outcome: { status, body: {}, cause }, action, dialect: 'aws', tenant: caller.handle.tenant.id };
     await way(request, { ...result, granted: status < 400, ...(keyid !== undefined && { keyid }) });
     return keyid;
   }
@@ -200,6 +210,7 @@ export class AwsCallers {
     });
   }
 
+  /** The access key or session that a request names; undefined if there is none. */
   async #find(
     open: OpenState,
     request: ApiRequest,
@@ -210,46 +221,56 @@ export class AwsCallers {
     const token = headerOf(request, 'x-amz-security-token');
     if (isSessionKeyId(accessKeyId) !== (token !== undefined)) return undefined;
     if (token !== undefined && sessionKeyId(token) !== accessKeyId) return undefined;
-    const last = this.#tenants.get(accessKeyId);
-    const handles = open.tenants.handles();
-    const known = handles.find(({ tenant }) => tenant.id === last);
-    for (const handle of known ? [known] : handles) {
-      const found = await this.#findIn(handle, read, token, isToSign);
-      if (!found) continue;
-      this.#remember(accessKeyId, handle.tenant.id);
-      return found;
+    const named = { read, token, isToSign };
+    const known = this.#remembered(open, accessKeyId);
+    const cached =
+      (known && (await lookAt(known.store, findIn(known, named)))) ?? (await this.#findCached(open, named));
+    // A session without its secret may be one that another node is just making.
+    const isWhole = cached !== undefined && cached.macs.length > 0;
+    const found = isWhole || !isToSign ? cached : ((await this.#findFresh(open, request, named)) ?? cached);
+    return found && this.#remember(accessKeyId, found);
+  }
+
+  async #findCached(open: OpenState, named: NamedSecret): Promise<Found | undefined> {
+    for (const handle of allOf(open)) {
+      const found = await lookAt(handle.store, findIn(handle, named));
+      if (found) return found;
     }
     return undefined;
   }
 
-  #findIn(
-    handle: TenantHandle,
-    read: Authorization,
-    token: string | undefined,
-    isToSign: boolean,
-  ): Promise<Found | undefined> {
-    const { store, tenant } = handle;
-    return lookAt(store, ({ proofs, workloadSessions }) => {
-      if (token === undefined)
-        return accessKeyOf(handle, proofs.bySubject('aws', read.accessKeyId), isToSign ? read : undefined);
-      const tokenHash = hashSecret(token);
-      const session = workloadSessions.byTokenHash(tokenHash);
-      if (!session) return undefined;
-      const secret = isToSign ? sessionSecret(session, token) : undefined;
-      const mac = secret === undefined ? undefined : signingMac(tenant, tokenHash, read, () => secret);
-      const { apikeyId: keyid, proofId: proof, expiresAt } = session;
-      const aws = awsSessionOf(session);
-      const props = aws && { sessionName: aws.name };
-      const caller = { handle, credential: new Bearer(token, true), session: aws, props };
-      return { caller, macs: mac ? [mac] : [], keyid, proof, expiresAt };
-    });
+  /**
+   * The same as another node may have made it in the last second. Strangers make up ids, too: their looks wait in line
+   * as requests do, and an address that sent many of them has none until its wait is over.
+   */
+  async #findFresh(open: OpenState, request: ApiRequest, named: NamedSecret): Promise<Found | undefined> {
+    if (open.people.workloads.hasToWait(originOf(request, undefined))) return undefined;
+    const { remoteAddress = 'local' } = request;
+    const turn = new Turn(this.#ways.queue, 'unknown', () => remoteAddress);
+    await turn.take();
+    try {
+      const looks = allOf(open).map((handle) => handle.store.transaction(findIn(handle, named)));
+      const [found] = (await Promise.all(looks)).flatMap((each) => each ?? []);
+      return found;
+    } finally {
+      turn.leave();
+    }
   }
 
-  #remember(accessKeyId: string, tenant: string): void {
+  /** The tenant that an access key id was last found in, if it is still served under its name. */
+  #remembered({ tenants }: OpenState, accessKeyId: string): TenantHandle | undefined {
+    const last = this.#tenants.get(accessKeyId);
+    const handle = last && tenants.byName(last.name);
+    return handle?.tenant.id === last?.id ? handle : undefined;
+  }
+
+  #remember(accessKeyId: string, found: Found): Found {
+    const { id, name } = found.caller.handle.tenant;
     this.#tenants.delete(accessKeyId);
     const [oldest] = this.#tenants.size >= mostRemembered ? this.#tenants.keys() : [];
     if (oldest !== undefined) this.#tenants.delete(oldest);
-    this.#tenants.set(accessKeyId, tenant);
+    this.#tenants.set(accessKeyId, { id, name });
+    return found;
   }
 
   async #recordFailure(
@@ -265,6 +286,30 @@ export class AwsCallers {
       ),
     );
   }
+}
+
+/** Tenants in the order of their directory. */
+function allOf({ tenants }: OpenState): readonly TenantHandle[] {
+  return tenants.names().flatMap((name) => tenants.byName(name) ?? []);
+}
+
+/** The look for an access key or a session in one tenant. */
+function findIn(handle: TenantHandle, { read, token, isToSign }: NamedSecret) {
+  return ({ proofs, workloadSessions }: Tables): Found | undefined => {
+    if (token === undefined) {
+      return accessKeyOf(handle, proofs.bySubject('aws', read.accessKeyId), isToSign ? read : undefined);
+    }
+    const tokenHash = hashSecret(token);
+    const session = workloadSessions.byTokenHash(tokenHash);
+    if (!session) return undefined;
+    const secret = isToSign ? sessionSecret(session, token) : undefined;
+    const mac = secret === undefined ? undefined : signingMac(handle.tenant, tokenHash, read, () => secret);
+    const { apikeyId: keyid, proofId: proof, expiresAt } = session;
+    const aws = awsSessionOf(session);
+    const props = aws && { sessionName: aws.name };
+    const caller = { handle, credential: new Bearer(token, true), session: aws, props };
+    return { caller, macs: mac ? [mac] : [], keyid, proof, expiresAt };
+  };
 }
 
 /** @param read absent if no signature is checked. */

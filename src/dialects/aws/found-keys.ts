@@ -10,7 +10,7 @@ import type { ManagedKey } from '../../store/tables/managed-keys.ts';
 import { type AwsRefusal, failure } from './errors.ts';
 import { aliasArn, keyArn, keyRefOf, type Place } from './names.ts';
 
-/** A key that is there. */
+/** A key that is there: the facts on which a plan depends, and no others, so that its uses make no plan old. */
 interface KnownKey extends Pick<ManagedKey, 'id' | 'name' | 'type' | 'uses' | 'origin' | 'derived' | 'createdAt'> {
   readonly state: KeyState;
   readonly deletionAllowed: boolean;
@@ -38,13 +38,41 @@ interface Asked {
   readonly now: number;
 }
 
-/** Looks at cached data if it can tell at once; what counts is decided in a transaction later. */
+/** Looks at cached data if it can tell at once, which other nodes may have changed since. */
 export async function lookAt<R>(store: Store, look: (tables: Tables) => R): Promise<R> {
   try {
     return store.read(look);
   } catch (error) {
     if (error instanceof KmsError && error.code === 'unavailable') return store.transaction(look);
     throw error;
+  }
+}
+
+/**
+ * The looks by which a call is planned. The transaction that acts looks again, and nothing is done if anything that was
+ * seen has changed. So no plan depends on what another node, or another request, changed meanwhile.
+ */
+export class Looks {
+  readonly #store: Store;
+  readonly #isCached: boolean;
+  readonly #looks: { readonly look: (tables: Tables) => unknown; readonly seen: string | undefined }[] = [];
+
+  /** @param isCached whether cached data will do, which may be old; otherwise each look is a transaction. */
+  constructor(store: Store, isCached: boolean) {
+    this.#store = store;
+    this.#isCached = isCached;
+  }
+
+  /** @param look returns something that JSON can write. */
+  async at<R>(look: (tables: Tables) => R): Promise<R> {
+    const found = await (this.#isCached ? lookAt(this.#store, look) : this.#store.transaction(look));
+    this.#looks.push({ look, seen: JSON.stringify(found) });
+    return found;
+  }
+
+  /** Whether anything that was seen has changed. */
+  isStale(tables: Tables): boolean {
+    return this.#looks.some(({ look, seen }) => JSON.stringify(look(tables)) !== seen);
   }
 }
 
@@ -83,8 +111,20 @@ export function foundKey(
   if (!key) return undefined;
   const newest = keyVersions.get(key.id, key.latestVersion);
   const isPendingImport = key.origin === 'imported' && (newest === undefined || newest.state === 'destroyed');
-  const known = { ...key, state: stateAt(key.state, key, now), isPendingImport };
-  return { ref: key.id, arn: keyArn(place, awsIdOf(key)), known };
+  const { id, name, type, uses, origin, derived, createdAt, deletionAllowed } = key;
+  const known = { id, name, type, uses, origin, derived, createdAt, deletionAllowed, isPendingImport };
+  return { ref: id, arn: keyArn(place, awsIdOf(key)), known: { ...known, state: stateAt(key.state, key, now) } };
+}
+
+/** The facts of a key that is there. Throws `NotFoundException` for one that is not, with which its call is undone. */
+export function knownOf(key: FoundKey): KnownKey {
+  if (!key.known) throw key.refusal ?? failure('NotFoundException', missing(key));
+  return key.known;
+}
+
+/** The words for a key that is not there. */
+export function missing({ arn }: FoundKey): string {
+  return arn.includes(':alias/') ? `Alias ${arn} is not found.` : `Key '${arn}' does not exist`;
 }
 
 /** A key of the operation, which it cannot do without. */

@@ -10,7 +10,7 @@ import type { TenantKeys } from '../../seal/tenant-keys.ts';
 import { derOfPem } from './data-keys.ts';
 import { failure } from './errors.ts';
 import { textOf } from './fields.ts';
-import { type FoundKey, factsOf, keyOf } from './found-keys.ts';
+import { type FoundKey, factsOf, keyOf, knownOf } from './found-keys.ts';
 import { materialIdOf } from './key-metadata.ts';
 import type { AwsOperation, Work } from './operation.ts';
 
@@ -82,13 +82,12 @@ const getParametersForImport: AwsOperation = {
       throw failure('ValidationException', `${algorithm} does not take private keys: use RSA_AES_KEY_WRAP_SHA_256.`);
     }
     const until = work.now() + tokenLife;
-    const keyId = key.known?.id ?? '';
     return {
       id: 'getWrappingKey',
       query: { type, key: key.ref },
       answer: ({ publicKey }) => ({
         KeyId: key.arn,
-        ImportToken: tokenOf(work.tenantKeys, { keyId, algorithm, type, until }),
+        ImportToken: tokenOf(work.tenantKeys, { keyId: knownOf(key).id, algorithm, type, until }),
         PublicKey: derOfPem(publicKey),
         ParametersValidTo: until / 1000,
       }),
@@ -120,7 +119,7 @@ const importKeyMaterial: AwsOperation = {
         hash: token.algorithm.endsWith('_SHA_1') ? 'sha1' : 'sha2-256',
         format: factsOf(key)?.isAsymmetric ? 'der' : 'raw',
       },
-      answer: () => ({ KeyId: key.arn, KeyMaterialId: materialIdOf(key.known?.id ?? '', 1) }),
+      answer: () => ({ KeyId: key.arn, KeyMaterialId: materialIdOf(knownOf(key).id, 1) }),
     };
   },
 };
@@ -156,7 +155,7 @@ const deleteImportedKeyMaterial: AwsOperation = {
     return {
       id: 'eraseKeyMaterial',
       params: { key: key.ref },
-      answer: () => ({ KeyId: key.arn, KeyMaterialId: materialIdOf(key.known?.id ?? '', 1) }),
+      answer: () => ({ KeyId: key.arn, KeyMaterialId: materialIdOf(knownOf(key).id, 1) }),
     };
   },
 };

@@ -11,10 +11,11 @@ import { identify } from '../../http/admission.ts';
 import type { AppliancePort } from '../../http/appliance-port.ts';
 import type { Codec } from '../../http/codec.ts';
 import { type ApiRequest, emptyBody, headerOf } from '../../http/request.ts';
-import type { Outcome } from '../../http/respond.ts';
+import { type Outcome, refused, staleCall } from '../../http/respond.ts';
 import type { Ways } from '../../http/surface.ts';
 import type { TenantHandle } from '../../http/tenant-directory.ts';
-import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import { isJsonObject, type JsonObject, nestsWithin } from '../../model/json.ts';
+import type { Tables } from '../../store/port.ts';
 import type { AwsCaller, AwsCallers } from './callers.ts';
 import {
   AwsRefusal,
@@ -26,9 +27,9 @@ import {
   ownFailure,
   unknownCaller,
 } from './errors.ts';
-import { fieldsOf } from './field-table.ts';
+import { fieldsOf, type OperationName } from './field-table.ts';
 import { checkFields, textOf } from './fields.ts';
-import { type FoundKey, foundKey, keyNamed, keyWithId, lookAt, useRefusal } from './found-keys.ts';
+import { type FoundKey, foundKey, keyNamed, keyWithId, Looks, lookAt, missing, useRefusal } from './found-keys.ts';
 import type { Place } from './names.ts';
 import type { AwsOperation, Call, Work } from './operation.ts';
 import { isOperation, operations } from './operations.ts';
@@ -38,6 +39,8 @@ interface KmsRequest {
   readonly request: ApiRequest;
   readonly caller: AwsCaller;
   readonly place: Place;
+  /** The looks on which its answer depends. */
+  readonly looks: Looks;
 }
 
 interface KmsWork extends KmsRequest {
@@ -55,12 +58,21 @@ interface NativeCall {
   readonly id: Call['id'];
   readonly params?: Readonly<Record<string, string>> | undefined;
   readonly query?: Readonly<Record<string, string>> | undefined;
+  /** The key that it is about, if it is about one. */
+  readonly key?: FoundKey | undefined;
   readonly codec: Codec;
   /** Whether all is done but the doing. */
   readonly isDry?: boolean;
 }
 
 const target = 'TrentService.';
+
+/** Plans of one request: each but the first follows a change of what the one before had seen. */
+const mostPlans = 5;
+
+/** Thrown for a call whose plan no longer held in its transaction: nothing was done. */
+class StalePlan extends Error {}
+
 const nothing: Readonly<Record<string, string>> = Object.freeze({});
 
 export class KmsRequests {
@@ -78,8 +90,23 @@ export class KmsRequests {
   async answerTo(request: ApiRequest, caller: AwsCaller, region: string, body: Uint8Array): Promise<KmsAnswer> {
     const named = headerOf(request, 'x-amz-target') ?? '';
     const name = named.startsWith(target) ? named.slice(target.length) : '';
-    const asked: KmsRequest = { request, caller, place: { account: this.#accountOf(caller.handle), region } };
-    if (!isOperation(name)) return this.#tell(asked, { failure: failed('UnknownOperationException') });
+    const { handle } = caller;
+    const place = { account: this.#accountOf(handle), region };
+    for (let plans = 0; ; plans++) {
+      // Cached data first; once it was old, what the transaction sees.
+      const asked: KmsRequest = { request, caller, place, looks: new Looks(handle.store, plans === 0) };
+      if (!isOperation(name)) return this.#tell(asked, { failure: failed('UnknownOperationException') });
+      if (plans === mostPlans) return this.#tell(asked, { failure: changing }, operations[name].about);
+      try {
+        return await this.#answerOnce(asked, name, body);
+      } catch (error) {
+        if (error instanceof StalePlan) continue;
+        return this.#fail(asked, operations[name], error);
+      }
+    }
+  }
+
+  async #answerOnce(asked: KmsRequest, name: OperationName, body: Uint8Array): Promise<KmsAnswer> {
     const operation = operations[name];
     let work: Work | undefined;
     try {
@@ -91,7 +118,7 @@ export class KmsRequests {
       const { about, second } = operation;
       const action = about && actions.get(about);
       if (second && action && (await this.#isDenied(asked, action, work.keys[0]))) throw flagMissing;
-      refuseGrantTokens(given);
+      refuseGrantTokens(given, name);
       const plan = await operation.plan(given, work);
       if ('told' in plan) return await this.#tell(asked, { answer: plan.told });
       const isDry = given.DryRun === true && 'DryRun' in fieldsOf(name);
@@ -102,16 +129,22 @@ export class KmsRequests {
     }
   }
 
+  /** Records a request that failed unexpectedly. Throws the error if the store does not serve. */
+  #fail(asked: KmsRequest, { about }: AwsOperation, error: unknown): Promise<KmsAnswer> {
+    const outcome = refused(error);
+    if (outcome.status === 503) throw error;
+    return this.#tell(asked, { failure: failureOf(outcome) }, about, outcome.cause);
+  }
+
   #accountOf(handle: TenantHandle): string {
     const account = this.#accounts.get(handle) ?? accountOf(handle.tenant.id);
     this.#accounts.set(handle, account);
     return account;
   }
 
-  async #workOf({ caller, place }: KmsRequest, { keys = [] }: AwsOperation, given: JsonObject): Promise<Work> {
+  async #workOf({ caller, place, looks }: KmsRequest, { keys = [] }: AwsOperation, given: JsonObject): Promise<Work> {
     const { world } = this.#appliance;
-    const { store, tenant } = caller.handle;
-    const now = world.now();
+    const { tenant } = caller.handle;
     const found: FoundKey[] = [];
     for (const rule of keys) {
       const isOptional = rule.startsWith('?');
@@ -120,8 +153,7 @@ export class KmsRequests {
       const text = textOf(given, field);
       if (text === undefined && !isOptional) throw failure('ValidationException', `${field} is missing`);
       if (text === undefined) continue;
-      const how = { place, takesAlias, now };
-      found.push(await lookAt(store, (tables) => keyNamed(tables, text, how)));
+      found.push(await looks.at((tables) => keyNamed(tables, text, { place, takesAlias, now: world.now() })));
     }
     return {
       place,
@@ -130,9 +162,8 @@ export class KmsRequests {
       now: () => world.now(),
       random: (length) => world.random(length),
       newName: () => newUuidName((length) => world.random(length)),
-      find: (ids) => lookAt(store, (tables) => keyWithId(tables, ids, place, world.now())),
-      findNamed: (name) =>
-        lookAt(store, (tables) => foundKey(tables, lookUpManagedKey(tables, name), place, world.now())),
+      find: (ids) => looks.at((tables) => keyWithId(tables, ids, place, world.now())),
+      findNamed: (name) => looks.at((tables) => foundKey(tables, lookUpManagedKey(tables, name), place, world.now())),
     };
   }
 
@@ -149,7 +180,7 @@ export class KmsRequests {
         return { status: 200 };
       },
     };
-    const outcome = await this.#run(asked, { ...call, codec, isDry });
+    const outcome = await this.#run(asked, { ...call, key: call.key ?? work.keys[0], codec, isDry });
     if (outcome.status === 200) return { answer: answer && call.finish ? await call.finish(answer) : answer };
     return { failure: await this.#explained(asked.caller.handle, operation, call, outcome, work) };
   }
@@ -210,7 +241,7 @@ export class KmsRequests {
     if (!way || (isOfKey && !key)) return this.#tell(asked, { failure: refusal.failure }, about);
     const ref = key?.ref ?? '';
     const params = about === 'restoreManagedKey' ? { id: ref } : { key: ref, alias: ref };
-    const outcome = await this.#run(asked, { id: about, params: isOfKey ? params : undefined, codec });
+    const outcome = await this.#run(asked, { id: about, params: isOfKey ? params : undefined, key, codec });
     if (outcome.status === 404 && key && !key.known) {
       return { failure: failed('NotFoundException', missing(key)) };
     }
@@ -219,32 +250,44 @@ export class KmsRequests {
   }
 
   /** Whether the caller lacks the flag for a key. */
-  async #isDenied({ request, caller }: KmsRequest, action: string, key: FoundKey | undefined): Promise<boolean> {
+  async #isDenied({ request, caller, looks }: KmsRequest, action: string, key: FoundKey | undefined): Promise<boolean> {
     if (!key) return false;
-    const { handle, credential } = caller;
-    const found = await lookAt(handle.store, (tables) =>
-      identify(tables, credential, request, this.#appliance.world.now()),
-    );
     const name = key.known?.name ?? key.ref.toLowerCase();
-    return found?.usable === true && !isAllowed(found.caller, action, { kind: 'named', name });
+    return looks.at((tables) => {
+      const found = identify(tables, caller.credential, request, this.#appliance.world.now());
+      return found?.usable === true && !isAllowed(found.caller, action, { kind: 'named', name });
+    });
   }
 
-  async #run({ request, caller }: KmsRequest, { id, params, query, codec, isDry }: NativeCall): Promise<Outcome> {
+  /** Throws `StalePlan`. */
+  async #run(
+    { request, caller, looks }: KmsRequest,
+    { id, params, query, key, codec, isDry }: NativeCall,
+  ): Promise<Outcome> {
     const way = this.#ways.endpoints.get(id);
     if (!way) throw new KmsError('internal', 'expected an endpoint that is served');
     const { handle, credential } = caller;
     const ofTenant = { ...request, tenant: handle.tenant.name, body: emptyBody, room: undefined };
     const props = isDry ? { ...caller.props, dryRun: true } : caller.props;
+    const isStale = (tables: Tables): boolean => looks.isStale(tables);
+    // No endpoint works with a key that the plan knows nothing of, by whatever name it would find it.
+    const isHidden = key && !key.known && (() => true);
     const call = { credential, params: params ?? nothing, query: query ?? nothing, codec, dialect: 'aws', props };
-    const { outcome } = await way(ofTenant, call);
+    const { outcome } = await way(ofTenant, { ...call, isStale, ...(isHidden && { isHidden }) });
+    if (outcome === staleCall) throw new StalePlan();
     return outcome;
   }
 
   /** Answers any caller, and records that. */
-  async #tell({ request, caller }: KmsRequest, answer: KmsAnswer, about?: Call['id']): Promise<KmsAnswer> {
+  async #tell(
+    { request, caller }: KmsRequest,
+    answer: KmsAnswer,
+    about?: Call['id'],
+    cause?: unknown,
+  ): Promise<KmsAnswer> {
     const status = 'failure' in answer ? answer.failure.status : 200;
     const action = about && actions.get(about);
-    const keyid = await this.#callers.recordAnswer(caller, request, { status, ...(action && { action }) });
+    const keyid = await this.#callers.recordAnswer(caller, request, { status, ...(action && { action }), cause });
     return keyid === undefined ? { failure: unknownCaller } : answer;
   }
 }
@@ -259,6 +302,8 @@ const flagMissing = failure('AccessDeniedException');
 
 const wouldSucceed = 'The request would have succeeded, but the DryRun option is set.';
 
+const changing = failed('ServiceUnavailableException', 'What the request names is being changed: try again.');
+
 /** Endpoints that name no key in their path. */
 const withoutKey: ReadonlySet<Call['id']> = new Set<Call['id']>([
   'createManagedKey',
@@ -266,18 +311,21 @@ const withoutKey: ReadonlySet<Call['id']> = new Set<Call['id']>([
   'generateRandom',
 ]);
 
-function missing({ arn }: FoundKey): string {
-  return arn.includes(':alias/') ? `Alias ${arn} is not found.` : `Key '${arn}' does not exist`;
-}
-
 const decoder = new TextDecoder('utf-8', { fatal: true });
 
-/** The object in a body. Throws `SerializationException` for anything else, and for names that come twice. */
+/** Levels of a body's objects and lists: no operation takes as many. */
+const deepestBody = 32;
+
+/**
+ * The object in a body. Throws `SerializationException` for anything else, for names that come twice, and for one that
+ * nests deeper than code may recurse.
+ */
 function objectIn(bytes: Uint8Array): JsonObject {
   try {
     const text = decoder.decode(bytes);
     const value: unknown = JSON.parse(text);
-    if (isJsonObject(value) && countNames(text) === countKeys(value)) return value;
+    const isFit = isJsonObject(value) && nestsWithin(value, deepestBody) && countNames(text) === countKeys(value);
+    if (isFit) return value;
   } catch {
     // Told below.
   }
@@ -312,8 +360,8 @@ function countKeys(value: object): number {
   return count;
 }
 
-function refuseGrantTokens({ GrantTokens: tokens }: JsonObject): void {
-  if (Array.isArray(tokens) && tokens.length > 0) {
+function refuseGrantTokens({ GrantTokens: tokens }: JsonObject, name: OperationName): void {
+  if ('GrantTokens' in fieldsOf(name) && Array.isArray(tokens) && tokens.length > 0) {
     throw failure(
       'InvalidGrantTokenException',
       'There are no grants here: permissions are given by flags of API keys.',

@@ -6,7 +6,7 @@ import { blobOf, readBlob } from './blobs.ts';
 import { contextBytes } from './encryption-context.ts';
 import { failure } from './errors.ts';
 import { textOf } from './fields.ts';
-import { algorithmsOf, type FoundKey, factsOf, isRsa, keyOf, need, useRefusal } from './found-keys.ts';
+import { algorithmsOf, type FoundKey, factsOf, isRsa, keyOf, knownOf, need, useRefusal } from './found-keys.ts';
 import type { AwsOperation, Call, Work } from './operation.ts';
 
 /** The bytes that bind a message, in the native field of that name. */
@@ -68,7 +68,7 @@ function onlyItem(answer: JsonObject, type: string, isOfInput?: RegExp): JsonObj
 /** A ciphertext as its clients keep it. RSA's has no header: other software makes them with the public key. */
 export function sealedFor(keys: TenantKeys, key: FoundKey, ciphertext: unknown): string {
   if (isRsa(key)) return String(ciphertext).replace(/^vault:v\d+:/, '');
-  return blobOf(keys, key.known?.id ?? '', ciphertext);
+  return blobOf(keys, knownOf(key).id, ciphertext);
 }
 
 const encrypt: AwsOperation = {
@@ -107,7 +107,10 @@ interface Opening {
 /** Whether a rehearsal is asked for that looks at no ciphertext. */
 function isWithoutMessage(given: JsonObject): boolean {
   const modifiers: readonly unknown[] = Array.isArray(given.DryRunModifiers) ? given.DryRunModifiers : [];
-  return given.DryRun === true && modifiers.includes('IGNORE_CIPHERTEXT');
+  if (modifiers.some((each) => each !== 'IGNORE_CIPHERTEXT')) {
+    throw failure('ValidationException', 'DryRunModifiers: Member must satisfy enum value set: [IGNORE_CIPHERTEXT]');
+  }
+  return given.DryRun === true && modifiers.length > 0;
 }
 
 async function openingOf(

@@ -1,6 +1,6 @@
 // Key policies and grants in AWS KMS. Here flags of API keys decide, so that the default policy is the only one, and
 // there are no grants.
-import { isJsonObject, type JsonObject, jsonOf, sameJson } from '../../model/json.ts';
+import { isJsonObject, type JsonObject, jsonOf, nestsWithin, sameJson } from '../../model/json.ts';
 import { failure } from './errors.ts';
 import { textOf } from './fields.ts';
 import { keyOf } from './found-keys.ts';
@@ -38,6 +38,9 @@ function meaningOf(policy: unknown): unknown {
   };
 }
 
+/** Levels: what follows recurses. The default policy has four. */
+const deepestPolicy = 32;
+
 /** A list of one is what its item is. */
 function oneOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.length === 1 ? value[0] : value;
@@ -50,6 +53,9 @@ export function needDefaultPolicy(text: string | undefined, place: Place): void 
   if (text === undefined) return;
   const policy = jsonOf(text);
   if (policy === undefined) throw failure('MalformedPolicyDocumentException', 'The policy is not JSON.');
+  if (!nestsWithin(policy, deepestPolicy)) {
+    throw failure('MalformedPolicyDocumentException', `The policy nests deeper than ${deepestPolicy} levels.`);
+  }
   if (sameJson(meaningOf(policy), meaningOf(defaultPolicy(place)))) return;
   throw failure(
     'MalformedPolicyDocumentException',

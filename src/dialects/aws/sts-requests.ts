@@ -144,10 +144,12 @@ async function brake(
 
 /** The refusal of a login with a signed token. */
 function loginFailureOf(outcome: Outcome): StsFailure {
-  const { status, body } = outcome;
+  const { status, body, reason } = outcome;
   const check: unknown = Reflect.get(body, 'check');
   const message = String(Reflect.get(body, 'message') ?? notAuthorized);
-  if (status === 429) return { code: 'Throttling', message, status: 400 };
+  if (status === 429) {
+    return { code: 'Throttling', message: reason === undefined ? message : `${reason}; ${message}`, status: 400 };
+  }
   if (status === 503) return { code: 'IDPCommunicationError', message, status: 400 };
   if (status !== 400) return stsFailureOf(failureOf(outcome));
   if (check === 'time' && message.includes('expired')) return { code: 'ExpiredTokenException', message, status: 400 };

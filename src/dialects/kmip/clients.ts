@@ -22,11 +22,13 @@ export interface NamedBearer {
   readonly bearer: Bearer;
 }
 
-interface FoundClient {
+export interface FoundClient {
   /** The proof that its certificate is, which may be switched off; undefined for one of a known authority alone. */
   readonly proof?: string;
   /** Whether the proof that the connection began with is gone, or counts no longer. */
   readonly hasEnded?: boolean;
+  /** Whether this is the first message of its connection. */
+  readonly isNew?: boolean;
   /** The tenant of the proof; or all whose authorities signed the certificate. At least one. */
   readonly handles: readonly [TenantHandle, ...TenantHandle[]];
 }
@@ -61,8 +63,20 @@ export class KmipClients {
     if (binding) return this.#again(open, certificate, binding);
     const handles = open.tenants.handles();
     const read = readProofs(handles, certificate);
-    if (read.length > 0) return this.#oldest(open, certificate, address, { found: read, among: handles });
-    // For certain: another node may have made the proof.
+    const found =
+      read.length > 0
+        ? this.#oldest(open, certificate, address, { found: read, among: handles })
+        : await this.findNow(open, certificate, address);
+    return found && { ...found, isNew: true };
+  }
+
+  /** The same for certain: another node may have made the proof, or taken it away. */
+  async findNow(
+    open: OpenState,
+    certificate: PresentedCertificate,
+    address: string | undefined,
+  ): Promise<FoundClient | undefined> {
+    const handles = open.tenants.handles();
     const now = this.#appliance.world.now();
     const looks = await Promise.all(
       handles.map((handle) =>

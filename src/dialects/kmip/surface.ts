@@ -15,7 +15,7 @@ import type { TenantHandle } from '../../http/tenant-directory.ts';
 import type { KeyType } from '../../model/key-types.ts';
 import type { Tables } from '../../store/port.ts';
 import type { Slices } from '../../store/sql.ts';
-import { KmipClients, type NamedBearer } from './clients.ts';
+import { type FoundClient, KmipClients, type NamedBearer } from './clients.ts';
 import {
   answerMessage,
   type BatchItem,
@@ -44,6 +44,15 @@ export function kmipSurface(appliance: AppliancePort, ways: Ways): Answer {
     surface.serve(request, state),
   );
   return (request) => handle(request, undefined);
+}
+
+/** By what a client shows who it is. */
+interface Shown {
+  readonly named: NamedBearer | undefined;
+  /** Id of the proof that its certificate is. */
+  readonly proof: string | undefined;
+  /** Whether the message is the first of its connection. */
+  readonly isNew?: boolean | undefined;
 }
 
 class KmipSurface {
@@ -90,7 +99,7 @@ class KmipSurface {
     const named = credentialIn(message);
     const handle = await this.#clients.tenantOf(found, named, request);
     if (proof === undefined && !named) return this.#answerStranger(request, handle, message);
-    return this.#answer(request, state, handle, message, { named, proof });
+    return this.#answer(request, state, handle, message, { named, proof, isNew: found.isNew });
   }
 
   async #answer(
@@ -98,7 +107,7 @@ class KmipSurface {
     state: OpenState,
     handle: TenantHandle,
     message: RequestMessage,
-    { named, proof }: { readonly named: NamedBearer | undefined; readonly proof: string | undefined },
+    { named, proof, isNew }: Shown,
   ): Promise<RequestResult> {
     const tenant = handle.tenant.id;
     const [first] = message.items;
@@ -120,11 +129,26 @@ class KmipSurface {
       const granted = acts.every((act) => act.granted);
       return { outcome: told(value), tenant, keyid: caller.id, dialect: 'kmip', did, granted };
     } catch (error) {
+      // A connection that has begun ends with its proof.
+      const moved = isNew && !named ? await this.#movedTo(request, state, proof, error) : undefined;
+      if (moved) return this.#answer(request, state, moved.handles[0], message, { named, proof: moved.proof });
       const why = await this.#refusal(request, state, handle, { named, action, error });
       const outcome = toStranger(this.#refused(message, why));
       const isOut = why instanceof KmsError && why.code === 'unauthenticated';
       return { outcome: isOut ? ending(outcome) : outcome, tenant, dialect: 'kmip', granted: false };
     }
+  }
+
+  /** The client by the proof that its certificate is by now, if that is not the one that this node remembers. */
+  async #movedTo(
+    { certificate, remoteAddress }: ApiRequest,
+    state: OpenState,
+    before: string | undefined,
+    error: unknown,
+  ): Promise<FoundClient | undefined> {
+    if (!certificate || !(error instanceof KmsError) || error.code !== 'unauthenticated') return undefined;
+    const found = await this.#clients.findNow(state, certificate, remoteAddress);
+    return found?.proof !== undefined && found.proof !== before ? found : undefined;
   }
 
   /** The error to answer with; that of an unknown client is logged. */

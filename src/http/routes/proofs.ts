@@ -77,11 +77,17 @@ export const proofRoutes: RoutesOf<(typeof proofEndpoints)[number]['id']> = {
       const origin = { tenant: handle.tenant.id, address: input.address };
       const isGood = (key: CredentialRow): boolean => isUsable(key, fromOf(input), appliance.world.now());
       let aim: LoginAim = { keyid: undefined, candidates: [], off: [] };
-      const outcome = await workloads.attempt(origin, { token, role }, async () => {
+      const checked: TokenOutcome[] = [];
+      const check = async (): Promise<TokenOutcome> => {
         const asked = { role, issuer: tokens.namedBy(token)?.issuer, now: appliance.world.now() };
         aim = await handle.store.transaction((tables) => aimOf(tables, asked));
         const compared = await compareToken(tokens, token, aim);
-        return handle.store.transaction((tables) => checkedUse(tables, compared, isGood));
+        const use = await handle.store.transaction((tables) => checkedUse(tables, compared, isGood));
+        checked.push(use);
+        return use;
+      };
+      const outcome = await workloads.attempt(origin, { token, role }, check).catch((error: unknown) => {
+        throw withReason(error, checked[0]);
       });
       const isRecorded = !outcome.proven && workloads.isRecorded(origin, [aim.keyid, ...factsOf(outcome)]);
       return (ctx) => {
@@ -97,6 +103,14 @@ export const proofRoutes: RoutesOf<(typeof proofEndpoints)[number]['id']> = {
     renewWorkloadSession(ctx, { seconds: body.seconds, lifetimes: open.people.lifetimes }),
   endWorkloadSession: (ctx) => endWorkloadSession(ctx),
 };
+
+/** A login that has to wait, with the reason for which its token was refused before. */
+function withReason(error: unknown, outcome: TokenOutcome | undefined): unknown {
+  if (!(error instanceof KmsError) || error.code !== 'rate-limited' || !outcome || outcome.proven) return error;
+  const { message: logReason } = refusedToken(outcome.misfit);
+  const { retryAfter } = error;
+  return new KmsError('rate-limited', error.message, { logReason, ...(retryAfter !== undefined && { retryAfter }) });
+}
 
 /** The misfit of a token whose issuer's keys cannot be had now, with the reason, which a login does not tell. */
 function keysMisfit(error: unknown): TokenVerdict {
