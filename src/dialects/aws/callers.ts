@@ -232,7 +232,7 @@ export class AwsCallers {
   }
 
   async #findCached(open: OpenState, named: NamedSecret): Promise<Found | undefined> {
-    for (const handle of allOf(open)) {
+    for (const handle of open.tenants.handles()) {
       const found = await lookAt(handle.store, findIn(handle, named));
       if (found) return found;
     }
@@ -249,7 +249,7 @@ export class AwsCallers {
     const turn = new Turn(this.#ways.queue, 'unknown', () => remoteAddress);
     await turn.take();
     try {
-      const looks = allOf(open).map((handle) => handle.store.transaction(findIn(handle, named)));
+      const looks = open.tenants.handles().map((handle) => handle.store.transaction(findIn(handle, named)));
       const [found] = (await Promise.all(looks)).flatMap((each) => each ?? []);
       return found;
     } finally {
@@ -286,11 +286,6 @@ export class AwsCallers {
       ),
     );
   }
-}
-
-/** Tenants in the order of their directory. */
-function allOf({ tenants }: OpenState): readonly TenantHandle[] {
-  return tenants.names().flatMap((name) => tenants.byName(name) ?? []);
 }
 
 /** The look for an access key or a session in one tenant. */
