@@ -96,14 +96,18 @@ export class KmipClients {
    * The client of an open connection. It ends with its proof: no other one takes it over, be it of the same tenant or
    * of another.
    */
-  #again({ tenants }: OpenState, certificate: PresentedCertificate, binding: Binding): FoundClient {
+  async #again({ tenants }: OpenState, certificate: PresentedCertificate, binding: Binding): Promise<FoundClient> {
     const { handle, proof } = binding;
     const among = tenants.handles();
     const isAsBefore = among === binding.among;
-    const [now] = readProofs(isAsBefore ? [handle] : among, certificate);
-    const hasEnded = now?.proof.id !== proof.id || now.handle.tenant.id !== handle.tenant.id;
-    if (!hasEnded && !isAsBefore) this.#bindings.set(certificate, { ...now, among });
-    return { proof: proof.id, hasEnded, handles: [now && !hasEnded ? now.handle : handle] };
+    const isOwn = (found: FoundProof | undefined): found is FoundProof =>
+      found?.proof.id === proof.id && found.handle.tenant.id === handle.tenant.id;
+    let [now] = readProofs(isAsBefore ? [handle] : among, certificate);
+    // For certain: it may be so new that this node has not read of it.
+    if (!isOwn(now)) [now] = oldestFirst((await looksFor(among, certificate)).flat());
+    if (!isOwn(now)) return { proof: proof.id, hasEnded: true, handles: [handle] };
+    if (!isAsBefore) this.#bindings.set(certificate, { ...now, among });
+    return { proof: proof.id, handles: [now.handle] };
   }
 
   /**
@@ -187,6 +191,13 @@ export class KmipClients {
 
 function proofIn(handle: TenantHandle, fit: ProvenCertificate | undefined): readonly FoundProof[] {
   return fit ? [{ handle, proof: fit.proof }] : [];
+}
+
+/** The same in transactions, which see what another node did. */
+function looksFor(handles: readonly TenantHandle[], certificate: PresentedCertificate) {
+  return Promise.all(
+    handles.map((handle) => handle.store.transaction((tables) => proofIn(handle, provenBy(tables, certificate)))),
+  );
 }
 
 /** The proof in each tenant, as far as this node knows, oldest first. */
