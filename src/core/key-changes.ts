@@ -6,6 +6,7 @@ import type { ManagedKey } from '../store/tables/managed-keys.ts';
 import { authorize } from './authorization.ts';
 import type { Context } from './context.ts';
 import { dependentsOf, needUnused } from './key-dependents.ts';
+import { needManyValues } from './kmip-names.ts';
 import {
   findManagedKey,
   giveAlias,
@@ -34,6 +35,8 @@ export function setManagedKeyState(
 ): Answer<'setManagedKeyState'> {
   const { tx, world } = ctx;
   const key = livingKey(ctx, ref);
+  // KMIP shows the state of the whole object alone.
+  if (version !== undefined) needManyValues(tx, key.id);
   const stored = version === undefined ? undefined : versionOf(ctx, key, version);
   const before = stored?.state ?? stateOf(ctx, key);
   if (before === state) return { key: shown(ctx, key) };

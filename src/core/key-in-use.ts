@@ -11,6 +11,7 @@ import type { Context } from './context.ts';
 import { countUse } from './key-dependents.ts';
 import { nextVersion, openVersion, publicKeyOfVersion } from './key-versions.ts';
 import type { KeyWork } from './key-work.ts';
+import { hasOneValue } from './kmip-names.ts';
 import { findManagedKey, mustFind, type NamedKey, stateOf } from './managed-keys.ts';
 
 export function refusal(message: string): KmsError {
@@ -92,7 +93,8 @@ export class KeyInUse {
     const stored = this.version(primary, this.#use);
     const isCounted = this.#use === 'encrypt' && !keyTypeFacts[this.type].isAsymmetric;
     const isSpent = isCounted && keyVersions.messageCount(stored.id) >= messagesPerVersion;
-    if (isSpent && wanted !== 0) throw refusal(`version ${wanted} has made all the messages that it may`);
+    if (isSpent && (wanted !== 0 || hasOneValue(this.ctx.tx, id)))
+      throw refusal(`version ${primary} has made all the messages that it may`);
     const made = isSpent || (wanted === 0 && this.#isOld(stored)) ? this.#rotated() : stored;
     if (isCounted) keyVersions.countMessage(made.id);
     return made;
@@ -175,8 +177,9 @@ export class KeyInUse {
   }
 
   #isOld({ createdAt }: KeyVersion): boolean {
-    const { rotateAfter } = this.key;
-    return rotateAfter !== undefined && this.ctx.world.now() - createdAt >= rotateAfter * 1000;
+    const { id, rotateAfter } = this.key;
+    if (rotateAfter === undefined || this.ctx.world.now() - createdAt < rotateAfter * 1000) return false;
+    return !hasOneValue(this.ctx.tx, id);
   }
 
   /** Whether the use protects something new. */

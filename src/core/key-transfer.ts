@@ -18,6 +18,7 @@ import type { Context } from './context.ts';
 import { dayLength } from './key-dependents.ts';
 import { addVersion, isAsymmetric, type KeyMaterial, openVersion } from './key-versions.ts';
 import { inPlace, type KeyWork } from './key-work.ts';
+import { needManyValues } from './kmip-names.ts';
 import { isKeyId, lookUpManagedKey } from './managed-key-names.ts';
 import {
   findManagedKey,
@@ -123,11 +124,12 @@ export function importManagedKey(
     throw new KmsError('conflict', 'there is a managed key of this name: import a new version of it');
   }
   if (living) needGrowing(ctx, living);
+  const erased = living && input.isNewVersion !== true ? erasedVersion(ctx, living) : undefined;
+  if (living && !erased) needManyValues(tx, living.id);
   const key = living ?? newImported(ctx, input);
   needSameKind(key, input);
   const { material, transfer } = materialOf(ctx, key.type, input, work);
   try {
-    const erased = living && input.isNewVersion !== true ? erasedVersion(ctx, living) : undefined;
     const made = erased
       ? broughtBack(ctx, living ?? key, erased, material)
       : addVersion(ctx, key, material, 'imported');
@@ -181,6 +183,7 @@ export function eraseKeyMaterial(ctx: Context, { key: ref }: NamedKey): Answer<'
   const { tx, tenant } = ctx;
   const key = livingKey(ctx, ref);
   if (key.origin !== 'imported') throw new KmsError('conflict', 'the key was not imported: its bytes are nowhere else');
+  needManyValues(tx, key.id);
   const newest = tx.keyVersions.get(key.id, key.latestVersion);
   if (newest && newest.state !== 'destroyed') {
     if (key.latestVersion > 1) throw new KmsError('conflict', 'the key has several versions: delete it');

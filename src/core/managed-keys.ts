@@ -21,7 +21,7 @@ import { type Context, needQuota } from './context.ts';
 import { needUnused, scheduleDeletion } from './key-dependents.ts';
 import { nextVersion, publicKeyOfVersion } from './key-versions.ts';
 import { inPlace, type KeyWork } from './key-work.ts';
-import { kmipFieldsOf, needFreeKmipNames } from './kmip-names.ts';
+import { kmipFieldsOf, needFreeKmipNames, needManyValues } from './kmip-names.ts';
 import { lookUpManagedKey } from './managed-key-names.ts';
 import {
   checkActivation,
@@ -196,6 +196,7 @@ export function rotateManagedKey(
   work: KeyWork = inPlace(ctx.world),
 ): Answer<'rotateManagedKey'> {
   const key = livingKey(ctx, ref);
+  needManyValues(ctx.tx, key.id);
   needGrowing(ctx, key);
   needRandom(ctx, key);
   if (key.origin === 'imported' && key.latestVersion === 0) {
@@ -235,6 +236,7 @@ export function configureManagedKey(
   if (input.exportable === true && !key.exportable) {
     throw invalidField('exportable', 'expected false: a key that may not leave the appliance stays so');
   }
+  if (typeof rotateAfter === 'number') needManyValues(tx, key.id);
   checkRotation(key.type, rotateAfter);
   checkActivation(stateOf(ctx, key), key.activateAt, input.activateAt);
   const kept = <T>(given: T | null | undefined, before: T | undefined) =>

@@ -5,6 +5,7 @@ import { type KeyState, stateAfter } from '../model/key-states.ts';
 import type { KeyVersion } from '../store/tables/managed-key-versions.ts';
 import type { ManagedKey } from '../store/tables/managed-keys.ts';
 import type { Context } from './context.ts';
+import { needManyValues } from './kmip-names.ts';
 import { keyRef, versionRef } from './managed-keys.ts';
 import { findSecret, type SecretAt } from './secrets.ts';
 
@@ -55,6 +56,7 @@ function change(
   state: KeyState | undefined,
   one: (stored: KeyVersion) => boolean,
 ): { versions: number[] } {
+  if (state !== undefined) needManyValues(ctx.tx, key.id);
   if (state !== undefined && !key.deletionAllowed)
     throw new KmsError('conflict', 'deletion is not allowed for this key');
   const found = [...new Set(versions)].flatMap((version) => ctx.tx.keyVersions.get(key.id, version) ?? []);

@@ -14,6 +14,7 @@ import type { ManagedKey } from '../store/tables/managed-keys.ts';
 import type { Context } from './context.ts';
 import { countUse } from './key-dependents.ts';
 import { addVersion, openVersion } from './key-versions.ts';
+import { needManyValues } from './kmip-names.ts';
 import { checkedTags } from './managed-key-rules.ts';
 import {
   deleteManagedKey,
@@ -68,6 +69,7 @@ export function writeSecret(
     throw invalidField('value', `expected at most ${longestValue} bytes of JSON, got ${bytes.length}`);
   }
   const there = lookUpSecret(tx, checkSecretPath(path));
+  if (there) needManyValues(tx, there.id);
   if (there) needGrowing(ctx, there);
   if (follows === undefined && there && settingsOf(there).casRequired) {
     throw new KmsError('conflict', 'check-and-set parameter required for this call');

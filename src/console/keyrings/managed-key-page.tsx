@@ -37,7 +37,7 @@ export function ManagedKeyPage({ api, navigate, params }: PageProps) {
         return `It has the new version ${key.latestVersion}.`;
       }}
       rotation={({ uses }) => rotationText(uses)}
-      mayBeRotated={({ state }) => state === 'active' || state === 'pre-active'}
+      mayBeRotated={({ state, kmip }) => (state === 'active' || state === 'pre-active') && kmip?.owner === undefined}
       mayBeDeleted={({ state }) => !isGoing(state)}
       deletion={(ring, onClose) => <DeleteKey {...{ api, ring, dependents, navigate, onClose }} />}
       use={() => <UseNotice of={dependents} isTold />}

@@ -90,7 +90,7 @@ export const managedKeyNotes: Readonly<Record<(typeof managedKeyEndpoints)[numbe
   },
   rotateManagedKey: {
     description: [
-      'Creates a new version, which protects all that is new from now on. Earlier versions still decrypt and verify. The version of a `secret` has random bytes, so one whose value somebody wrote is refused.',
+      'Creates a new version, which protects all that is new from now on. Earlier versions still decrypt and verify. The version of a `secret` has random bytes, so one whose value somebody wrote is refused. So is an object that a client of KMIP made: Re-key makes a new one instead.',
     ],
     params,
     problems: { 400: [{ message: 'the key is suspended, so it gets no new version' }, clients], 404: [noKey] },
