@@ -145,6 +145,9 @@ export const modifyAttribute: Operation = {
       );
     }
     const set = attributesOf(object);
+    if ([...set.get(name)].some(([at, there]) => at !== index && isSameValue(there, value))) {
+      throw new Refusal(reasons.illegalOperation, 'the attribute has this value already', laterReasons.singleValued);
+    }
     put(work, object, attribute, set.with(name, new Map([...set.get(name), [index, value]])));
     return answer(work, object, { name, index, value });
   },

@@ -30,7 +30,7 @@ import {
   structureIn,
   text,
 } from './ttlv.ts';
-import { takeAllocation } from './usage-limits.ts';
+import { newLimits, takeAllocation } from './usage-limits.ts';
 
 const value = tags.attributeValue;
 
@@ -113,11 +113,18 @@ export const destroy: Operation = {
   action: 'key.delete',
   run(work, payload) {
     const object = work.find(payload, 'delete');
-    if (hasState(typeOf(object)) && object.state === 'active') throw denied('an active object is revoked first');
+    needEnded(object);
     destroyKmipObject(work.ctx, object);
     return idAnswer(object);
   },
 };
+
+/** Throws `Refusal` for an object that is in use, or would be again if the operator who suspended it resumed it. */
+function needEnded(object: KmipObject): void {
+  if (!hasState(typeOf(object))) return;
+  if (object.state === 'active') throw denied('an active object is revoked first');
+  if (object.state === 'suspended') throw denied('an operator suspended the object, and resumes it or ends it');
+}
 
 export const archive: Operation = {
   code: 0x15,
@@ -188,6 +195,9 @@ function inherited(work: Work, old: KmipObject, given: AttributeSet, offset: num
   const before = allAttributes(old);
   let set = new AttributeSet();
   for (const name of before.names) if (!notInherited.has(name)) set = set.with(name, before.get(name));
+  // A part that was taken was taken of the old object's value.
+  const limits = set.first('Usage Limits');
+  if (limits) set = set.withOne('Usage Limits', newLimits(limits));
   for (const [name, item] of successorDates(work, before, offset)) set = set.withOne(name, item);
   for (const name of given.names) set = set.with(name, given.get(name));
   checkGrowth(before, set);

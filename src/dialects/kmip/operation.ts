@@ -10,7 +10,7 @@ import type { Slices } from '../../store/sql.ts';
 import { attributesOf } from './objects.ts';
 import { laterReasons, Refusal, reasons } from './reasons.ts';
 import { tags } from './tags.ts';
-import { one, type Structure, structure, text } from './ttlv.ts';
+import { all, one, type Structure, structure, text } from './ttlv.ts';
 import { isSecond, type Version } from './versions.ts';
 
 export interface Operation {
@@ -34,12 +34,40 @@ interface Found {
   readonly destroyed?: boolean;
 }
 
+const idPlaceholder = 1;
+const [uniqueId, privateId, publicId] = [
+  tags.uniqueIdentifier,
+  tags.privateKeyUniqueIdentifier,
+  tags.publicKeyUniqueIdentifier,
+];
+
+/** Enumerations of 2.x for ids of the batch: the code of an operation that is served, and the field of its answer. */
+const lastIds: ReadonlyMap<number, readonly [operation: number, tag: number]> = new Map([
+  [0x03, [0x01, uniqueId]],
+  [0x04, [0x02, privateId]],
+  [0x05, [0x02, privateId]],
+  [0x06, [0x02, publicId]],
+  [0x08, [0x05, uniqueId]],
+  [0x0b, [0x08, uniqueId]],
+  [0x0c, [0x03, uniqueId]],
+  [0x0d, [0x04, uniqueId]],
+  [0x0f, [0x1d, privateId]],
+  [0x10, [0x1d, privateId]],
+  [0x11, [0x1d, publicId]],
+]);
+
 export class Work {
   readonly ctx: BatchContext;
   readonly version: Version;
   readonly keys: KeyWork;
   /** Unique identifier for items of the batch that name none. */
   placeholder: string | undefined = undefined;
+  /** By number of the enumeration: the ids that operations of the batch answered with. */
+  readonly #ids = new Map<number, string>();
+  /** Objects that the searches of the batch compared. */
+  searched = 0;
+  /** Rounds of PBKDF2 that the batch asked for, each block of the hash by itself. */
+  rounds = 0;
   /** The managed key that the item is about. */
   subject = '';
 
@@ -61,12 +89,31 @@ export class Work {
   id(payload: Structure, tag: number = tags.uniqueIdentifier): string {
     const given = one(payload, tag);
     if (given?.type === 'text') return given.value;
-    // From 2.0 on an enumeration stands for the placeholder.
     if (given && (given.type !== 'enumeration' || !this.isSecond)) {
       throw new Refusal(reasons.invalidMessage, 'the unique identifier is no text');
     }
-    if (this.placeholder !== undefined) return this.placeholder;
+    const found = given ? this.#meant(given.value) : this.placeholder;
+    if (found !== undefined) return found;
     throw new Refusal(reasons.missingData, 'expected a unique identifier: no operation before this one has set one');
+  }
+
+  /** The id that an enumeration of 2.x stands for: the placeholder, or that of the last operation of a kind. */
+  #meant(number: number): string | undefined {
+    if (number === idPlaceholder) return this.placeholder;
+    if (lastIds.has(number)) return this.#ids.get(number);
+    throw new Refusal(reasons.invalidField, 'there is no such unique identifier');
+  }
+
+  /** Notes the answer of an operation, whose ids items after this one may mean. */
+  answered(code: number, payload: Structure): void {
+    for (const [number, [operation, tag]] of lastIds) {
+      if (operation !== code) continue;
+      const ids = all(payload, tag);
+      const [first] = ids;
+      // Several hits of a search leave none, as they leave no placeholder.
+      if (ids.length === 1 && first?.type === 'text') this.#ids.set(number, first.value);
+      else this.#ids.delete(number);
+    }
   }
 
   /** The object that a payload names. Throws `Refusal`, `not-found`, `forbidden`. */

@@ -100,9 +100,14 @@ const mostLocated = 1000;
 /** Objects compared in one turn of the event loop. */
 const comparedAtOnce = 200;
 
+/** Objects compared in one message after which no other search begins. */
+const mostSearched = 5000;
+
 interface Search {
   readonly wanted: readonly Attribute[];
   readonly storage: number;
+  /** Object Group Member: which members of groups are meant. Undefined for all objects. */
+  readonly member: number | undefined;
   /** Whether destroyed objects are meant. */
   readonly isOfDestroyed: boolean;
 }
@@ -122,13 +127,23 @@ export const locate: Operation = {
     const search: Search = {
       wanted,
       storage: fieldOf(payload, tags.storageStatusMask, 'integer') ?? storage.online,
+      member: memberIn(payload),
       isOfDestroyed: wanted.some(({ name, value }) => name === 'State' && Number(value.value) >= states.destroyed),
     };
     const name = wanted.find((each) => each.name === 'Name');
     const found: string[] = [];
     let count = 0;
     let compared = 0;
+    // One search goes through all objects; many of them in one message would keep the tenant's other requests waiting.
+    if (work.searched >= mostSearched) {
+      throw new Refusal(
+        reasons.permissionDenied,
+        `the searches of a message end after ${mostSearched} objects: search in another message`,
+        laterReasons.serverLimitExceeded,
+      );
+    }
     for (const object of searchedObjects(work.ctx, nameText(name?.value))) {
+      work.searched++;
       if (++compared % comparedAtOnce === 0) yield;
       if (!isWanted(object, search)) continue;
       const isTold = count++ >= (skipped ?? 0) && found.length < Math.min(most, mostLocated);
@@ -150,7 +165,24 @@ function countIn(payload: Structure, tag: number): number | undefined {
   return count;
 }
 
-function isWanted(object: KmipObject, { wanted, storage: where, isOfDestroyed }: Search): boolean {
+const members = { fresh: 1, any: 2 } as const;
+
+function memberIn(payload: Structure): number | undefined {
+  const member = fieldOf(payload, tags.objectGroupMember, 'enumeration');
+  if (member === undefined || member === members.fresh || member === members.any) return member;
+  throw new Refusal(reasons.invalidField, 'there is no such member of a group');
+}
+
+/** A fresh one was not handed out yet. */
+function isMember(object: KmipObject, member: number | undefined): boolean {
+  if (member === undefined) return true;
+  const set = attributesOf(object);
+  if (!set.first('Object Group')) return false;
+  return member !== members.fresh || set.first('Fresh')?.value === true;
+}
+
+function isWanted(object: KmipObject, { wanted, storage: where, member, isOfDestroyed }: Search): boolean {
+  if (!isMember(object, member)) return false;
   if (object.isDestroyed !== isOfDestroyed) return false;
   const isArchived = attributesOf(object).first('Archive Date') !== undefined;
   if ((where & (isArchived ? storage.archived : storage.online)) === 0) return false;
@@ -296,7 +328,9 @@ export const get: Operation = {
   },
 };
 
-function noLongerFresh(work: Work, object: KmipObject): void {
+function noLongerFresh(work: Work, { key }: KmipObject): void {
+  // A key that was wrapped by itself has changed: a part of its limits was taken.
+  const object = { row: work.ctx.tx.kmipObjects.byKey(key.id) };
   const set = attributesOf(object);
   if (object.row && set.first('Fresh')?.value === true) {
     storeAttributes(work, object, set.withOne('Fresh', boolean(tags.attributeValue, false)));

@@ -253,6 +253,7 @@ class KmipSurface {
     try {
       const known = knownOperation(item, work.version);
       const payload = yield* ctx.tx.savepointInSlices(() => performed(known, work, item.payload));
+      work.answered(known.code, payload);
       this.#record(ctx, work, named, undefined);
       return { payload };
     } catch (error) {

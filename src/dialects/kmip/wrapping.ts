@@ -20,6 +20,7 @@ import {
   structure,
   structureIn,
 } from './ttlv.ts';
+import { takeUsage } from './usage-limits.ts';
 import { keyInUse } from './uses.ts';
 
 interface ToWrap {
@@ -104,6 +105,7 @@ function wrap(work: Work, information: Structure, plain: Uint8Array): Uint8Array
   if (!use.type.startsWith('aes') || (mode !== undefined && !known.includes(mode))) {
     throw new Refusal(reasons.featureNotSupported, 'keys are wrapped by AES key wrap alone');
   }
+  takeUsage(work, kek, plain.length);
   const key = use.opened(stored);
   const wrapped = mode === modes.keyWrapPadding ? wrapKwp(key, plain) : wrapKw(key, plain);
   use.count(stored.version);
