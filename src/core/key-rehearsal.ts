@@ -13,6 +13,8 @@ import { type Done, isUnfinished, type KeyWork, preparedWork, rehearsedWork, wip
 interface From {
   readonly tenant: string;
   readonly caller: string;
+  /** Whether the client has ended its connection. */
+  readonly isGone?: (() => boolean) | undefined;
 }
 
 /** Does orders elsewhere, in order. */
@@ -30,8 +32,8 @@ interface Rehearsal {
   readonly operation: (ctx: Context, work: KeyWork) => Slices<unknown>;
 }
 
-/** Passes that find new work: a key to make, then one to work with. */
-const mostPasses = 4;
+/** Passes that find new work: the first key of each type to make, the others, then work with them. */
+const mostPasses = 12;
 
 class Undone extends Error {}
 

@@ -141,7 +141,10 @@ export class BatchWay {
     const actors = { caller, tenant: handle.tenant, world, address: request.remoteAddress, dialect: batch.dialect };
     return rehearse({
       actors,
-      worker: { run: (orders, from) => turn.aside(() => open.keyWorker.run(orders, from)) },
+      worker: {
+        run: (orders, from) =>
+          turn.aside(() => open.keyWorker.run(orders, { ...from, isGone: () => request.isGone?.() ?? false })),
+      },
       transactionInSlices: (run) => handle.store.transactionInSlices(run),
       operation: (ctx, work) => batch.run(new BatchContext(ctx.tx, caller, actors, batch.dialect), work),
     });

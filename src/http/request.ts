@@ -64,6 +64,8 @@ export interface ApiRequest {
   /** The region that the surface `aws` answers for. */
   readonly awsRegion?: string | undefined;
   readonly body: BodySource;
+  /** Whether the client has ended its connection; absent where that is not known. */
+  readonly isGone?: (() => boolean) | undefined;
   /** Absent if long answers share no budget: each takes the memory it needs. */
   readonly room?: AnswerRoom | undefined;
 }

@@ -249,6 +249,7 @@ class Connection {
 
   #take(chunk: Uint8Array): void {
     this.#pieces.push(chunk);
+    if (this.#isBusy) this.#socket.pause();
     this.#look();
   }
 
@@ -310,6 +311,7 @@ class Connection {
       surface: 'kmip',
       remoteAddress: address,
       certificate,
+      isGone: () => this.#isGone(),
       body: { read: async (limit) => (message.length > limit ? undefined : message) },
     });
     this.#isAsking = false;
@@ -340,6 +342,12 @@ class Connection {
     }
     this.#socket.resume();
     this.#look();
+  }
+
+  /** Whether the client has ended the connection, which shows only where it is read. */
+  #isGone(): boolean {
+    this.#socket.resume();
+    return this.#socket.destroyed || this.#socket.readableEnded;
   }
 
   /** The client is known from now on. */

@@ -11,6 +11,15 @@ export type DerivingHash = 'sha1' | HashName;
 
 const hashes = { sha1, 'sha2-224': sha224, 'sha2-256': sha256, 'sha2-384': sha384, 'sha2-512': sha512 } as const;
 
+/** In bytes. */
+export const hashLengths = {
+  sha1: 20,
+  'sha2-224': 28,
+  'sha2-256': 32,
+  'sha2-384': 48,
+  'sha2-512': 64,
+} as const satisfies Record<DerivingHash, number>;
+
 export interface PasswordDerivation {
   readonly hash: DerivingHash;
   readonly key: Uint8Array;

@@ -1,23 +1,24 @@
 // Derive Key: a new object whose value comes from another object's.
-import type { KeyWork } from '../../core/key-work.ts';
 import { type KmipObject, materialOfObject, needMaking } from '../../core/kmip-objects.ts';
 import { blockEncrypt, ivLengths } from '../../crypto/managed/block-modes.ts';
-import { counterKey, type DerivingHash, hashKey, hmacKey } from '../../crypto/managed/derivation.ts';
+import { counterKey, type DerivingHash, hashKey, hashLengths, hmacKey } from '../../crypto/managed/derivation.ts';
 import { flagIn, numberIn, readAttributes } from './attributes.ts';
 import { cipherOf, cryptographic } from './cryptography.ts';
 import { formats, hashes, objectTypes, usages } from './enumerations.ts';
 import { symmetricKey } from './key-values.ts';
 import { givenSet, linkDerived, makeObject } from './making.ts';
 import { madeShape } from './objects.ts';
-import { idAnswer, type Operation } from './operation.ts';
-import { Refusal, reasons } from './reasons.ts';
+import { idAnswer, type Operation, type Work } from './operation.ts';
+import { laterReasons, Refusal, reasons } from './reasons.ts';
 import { tags } from './tags.ts';
 import { boolean, fieldOf, integer, type Structure, structureIn } from './ttlv.ts';
+import { takeUsage } from './usage-limits.ts';
 import { keyInUse } from './uses.ts';
 
 const methods = { password: 1, hash: 2, hmac: 3, encrypt: 4, counter: 5 } as const;
 
-const mostIterations = 200_000;
+/** Rounds of PBKDF2 in one message, each block of the hash by itself: a second or two of a core. */
+const mostRounds = 1_000_000;
 const longestDerived = 4096;
 
 export const deriveKey: Operation = {
@@ -44,7 +45,8 @@ export const deriveKey: Operation = {
     }
     const stored = use.toMake(0);
     const key = materialOfObject(work.ctx, base);
-    const bytes = derived(work.keys, base, key, payload, bits / 8);
+    takeUsage(work, base, Math.max(bits / 8, dataIn(payload).length));
+    const bytes = derived(work, base, key, payload, bits / 8);
     use.count(stored.version);
     try {
       const algorithm = numberIn(given, 'Cryptographic Algorithm');
@@ -73,10 +75,10 @@ export const deriveKey: Operation = {
   },
 };
 
-function derived(work: KeyWork, base: KmipObject, key: Uint8Array, payload: Structure, length: number): Uint8Array {
+function derived(work: Work, base: KmipObject, key: Uint8Array, payload: Structure, length: number): Uint8Array {
   const from = structureIn(payload, tags.derivationParameters);
   const parameters = structureIn(from, tags.cryptographicParameters);
-  const data = fieldOf(from, tags.derivationData, 'bytes') ?? new Uint8Array();
+  const data = dataIn(payload);
   const made = derivedBytes(
     work,
     base,
@@ -88,6 +90,10 @@ function derived(work: KeyWork, base: KmipObject, key: Uint8Array, payload: Stru
   return made.slice(0, length);
 }
 
+function dataIn(payload: Structure): Uint8Array {
+  return fieldOf(structureIn(payload, tags.derivationParameters), tags.derivationData, 'bytes') ?? new Uint8Array();
+}
+
 interface Derivation {
   readonly key: Uint8Array;
   readonly data: Uint8Array;
@@ -97,7 +103,7 @@ interface Derivation {
 }
 
 function derivedBytes(
-  work: KeyWork,
+  work: Work,
   base: KmipObject,
   { key, data, from, parameters, length }: Derivation,
   method: number | undefined,
@@ -108,10 +114,9 @@ function derivedBytes(
       const iterations = fieldOf(from, tags.iterationCount, 'integer');
       if (!salt || iterations === undefined)
         throw new Refusal(reasons.missingData, 'the salt or iteration count is missing');
-      if (iterations < 1 || iterations > mostIterations) {
-        throw new Refusal(reasons.invalidField, `expected 1 to ${mostIterations} iterations`);
-      }
-      return work.run('passwordKey', { hash: hashOf(parameters, 'sha1'), key, salt, iterations, length });
+      const hash = hashOf(parameters, 'sha1');
+      needRounds(work, iterations, Math.ceil(length / hashLengths[hash]));
+      return work.keys.run('passwordKey', { hash, key, salt, iterations, length });
     }
     case methods.hash:
       return hashKey(hashOf(parameters), data.length > 0 ? data : key);
@@ -128,6 +133,17 @@ function derivedBytes(
     default:
       throw new Refusal(reasons.invalidField, 'keys are not derived by this method here');
   }
+}
+
+function needRounds(work: Work, iterations: number, blocks: number): void {
+  if (iterations < 1) throw new Refusal(reasons.invalidField, 'expected 1 iteration or more');
+  work.rounds += iterations * blocks;
+  if (work.rounds <= mostRounds) return;
+  throw new Refusal(
+    reasons.invalidField,
+    `expected at most ${mostRounds} iterations in one message, counted for each block of the hash`,
+    laterReasons.serverLimitExceeded,
+  );
 }
 
 function hashOf(parameters: Structure | undefined, usual?: DerivingHash): DerivingHash {

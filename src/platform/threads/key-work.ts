@@ -20,7 +20,7 @@ interface Turns {
 interface KeyThread {
   run(
     orders: readonly Ordered[],
-    from: { readonly tenant: string; readonly caller: string },
+    from: { readonly tenant: string; readonly caller: string; readonly isGone?: (() => boolean) | undefined },
   ): Promise<readonly WorkResult[]>;
   close(): Promise<void>;
 }
@@ -33,6 +33,23 @@ interface KeyWorkerOptions {
 
 /** Orders that are done in one turn: some 30 ms of RSA-2048. */
 const partLength = 32;
+
+/** Whether an order has a turn of its own: it may take a second and more. */
+function isLong(order: Ordered): boolean {
+  return order.name === 'passwordKey' || (order.name === 'generate' && isRsaType(order.type));
+}
+
+/** The orders in parts, in their order. */
+function partsOf(orders: readonly Ordered[]): Ordered[][] {
+  const parts: Ordered[][] = [];
+  for (const order of orders) {
+    const last = parts.at(-1);
+    const [first] = last ?? [];
+    if (!last || !first || isLong(order) || isLong(first) || last.length >= partLength) parts.push([order]);
+    else last.push(order);
+  }
+  return parts;
+}
 
 export function keyWorker({ start, turns }: KeyWorkerOptions): KeyThread {
   const thread = requestThread<readonly Ordered[], readonly Answered[]>({
@@ -53,11 +70,13 @@ export function keyWorker({ start, turns }: KeyWorkerOptions): KeyThread {
   }
 
   return {
-    async run(orders, { tenant, caller }) {
+    async run(orders, { tenant, caller, isGone }) {
       const results: WorkResult[] = [];
-      for (let at = 0; at < orders.length; at += partLength) {
-        const part = await inTurn(orders.slice(at, at + partLength), tenant, caller);
-        results.push(...part.map(resultOf));
+      for (const part of partsOf(orders)) {
+        // Nobody would get the answer.
+        if (isGone?.()) throw new KmsError('unavailable', 'the client has gone');
+        const answers = await inTurn(part, tenant, caller);
+        results.push(...answers.map(resultOf));
       }
       return results;
     },
