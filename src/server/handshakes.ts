@@ -12,8 +12,10 @@ interface HandshakeLimits {
   /** The same from one address. */
   readonly atOnceOfAddress: number;
   readonly waitingOfAddress: number;
-  /** Milliseconds that a handshake may take, and a connection may wait for it. */
+  /** Milliseconds that a connection may wait for its handshake. */
   readonly patience: number;
+  /** Milliseconds after which a handshake that is not done counts no more: its client is silent, or far away. */
+  readonly turn: number;
 }
 
 const usualLimits: HandshakeLimits = {
@@ -22,6 +24,7 @@ const usualLimits: HandshakeLimits = {
   atOnceOfAddress: 8,
   waitingOfAddress: 512,
   patience: 10_000,
+  turn: 1000,
 };
 
 export class HandshakeQueue {
@@ -73,9 +76,11 @@ export class HandshakeQueue {
   #begin(socket: Socket, address: string): void {
     this.#underWay.add(address, 1);
     let isUnderWay = true;
+    const late = setTimeout(() => end(), this.#limits.turn).unref();
     const end = (): void => {
       if (!isUnderWay) return;
       isUnderWay = false;
+      clearTimeout(late);
       this.#underWay.add(address, -1);
       // In another turn of the event loop, so that others are served in between.
       setImmediate(() => this.#next());

@@ -446,6 +446,27 @@ test('handshakes that hang hold up neither clients that are served, nor new ones
   await listener.end(0);
 });
 
+test('silent connections do not keep other clients of their address out', async () => {
+  const { listener, port } = await alone({ handshake: 600_000 });
+  const hanging = [];
+  for (let n = 0; n < 8; n++) {
+    const socket = connectTcp({ port, host: '127.0.0.1' });
+    socket.on('error', () => {});
+    await once(socket, 'connect');
+    hanging.push(socket);
+  }
+  const peer = new Peer(port, await shownBy(await TestCertificate.alone(Date.now())));
+  peer.send(query);
+  assert.equal((await peer.answer())?.[0]?.status, 0);
+  assert.ok(
+    hanging.every(({ destroyed }) => !destroyed),
+    'they still hang',
+  );
+  for (const socket of hanging) socket.destroy();
+  peer.end();
+  await listener.end(0);
+});
+
 /** The suite of TLS 1.2 that is agreed on; undefined if there is none. */
 function suiteOf(port: number, shown: Shown, ciphers: string): Promise<string | undefined> {
   return new Promise((resolve) => {
