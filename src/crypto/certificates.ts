@@ -85,6 +85,8 @@ export function readCertificate(bytes: Uint8Array): Certificate {
   outer.end();
   if (tbs.tag !== tags.sequence) throw malformed('a value of another type than expected');
   const inside = new DerReader(tbs.contents);
+  // Version 1 is the one that is not written.
+  if (tbs.contents[0] !== tags.explicit0) throw malformed('a certificate of version 1, where 3 is needed');
   const version = new DerReader(inside.read(tags.explicit0));
   if (toHex(version.unsigned()) !== '02') throw malformed('a certificate that is not of version 3');
   version.end();

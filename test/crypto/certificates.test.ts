@@ -198,3 +198,16 @@ test('altered bytes are refused or read, never more', async () => {
   );
   assert.throws(() => readCertificate(new Uint8Array(70_000)), { name: 'KmsError' });
 });
+
+test('certificates of other versions are refused as such', () => {
+  // The part that is signed, with a serial number; version 1 is not written in it.
+  for (const [version, message] of [
+    ['', /version 1, where 3 is needed/],
+    ['a003020101', /not of version 3/],
+  ] as const) {
+    const signed = Buffer.from(`${version}020101`, 'hex');
+    const parts = [Buffer.from([0x30, signed.length]), signed, Buffer.from('3000030100', 'hex')];
+    const inside = Buffer.concat(parts);
+    assert.throws(() => readCertificate(Buffer.concat([Buffer.from([0x30, inside.length]), inside])), message);
+  }
+});
