@@ -12,6 +12,7 @@ import {
   fieldOf,
   type Item,
   integer,
+  one,
   type Structure,
   structure,
   structureIn,
@@ -77,6 +78,10 @@ export function readMessage(bytes: Uint8Array): RequestMessage {
     if (count > messageLimits.batch) {
       throw new Refusal(reasons.invalidMessage, `a batch has at most ${messageLimits.batch} items`);
     }
+    const late = one(header, tags.asynchronousIndicator);
+    if (late?.type === 'enumeration' && late.value === mandatory) {
+      throw new Refusal(reasons.featureNotSupported, 'nothing is answered later: Asynchronous Indicator Mandatory');
+    }
     const option: number = fieldOf(header, tags.batchErrorContinuationOption, 'enumeration') ?? continuations.stop;
     return {
       version,
@@ -89,6 +94,9 @@ export function readMessage(bytes: Uint8Array): RequestMessage {
     throw error instanceof Refusal ? new MessageRefusal(version, error) : error;
   }
 }
+
+/** Asynchronous Indicator of 2.x; in 1.x it is a boolean, which only allows late answers. */
+const mandatory = 1;
 
 function readVersion(from: Structure | undefined): Version {
   const major = fieldOf(from, tags.protocolVersionMajor, 'integer');

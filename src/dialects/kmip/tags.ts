@@ -6,6 +6,7 @@ export const tags = {
   applicationNamespace: 0x420003,
   applicationSpecificInformation: 0x420004,
   archiveDate: 0x420005,
+  asynchronousIndicator: 0x420007,
   attribute: 0x420008,
   attributeIndex: 0x420009,
   attributeName: 0x42000a,
