@@ -9,9 +9,20 @@ export interface KmipPlace {
   readonly name: string;
 }
 
+interface Address extends KmipPlace {
+  /** Host and port in one. */
+  readonly address: string;
+}
+
 interface Product {
   readonly name: string;
-  settings(place: KmipPlace): string;
+  settings(place: Address): string;
+}
+
+/** An IPv6 address has brackets only where the port follows it. */
+function addressOf(place: KmipPlace): Address {
+  const { host, port } = place;
+  return { ...place, host: host.replace(/^\[(.*)\]$/, '$1'), address: `${host}:${port}` };
 }
 
 /** Fenced text of a language. */
@@ -21,7 +32,7 @@ function code(language: string, ...lines: readonly string[]): string {
 
 const mongodb: Product = {
   name: 'MongoDB Enterprise, Percona Server for MongoDB',
-  settings: ({ host, port }) =>
+  settings: ({ address, host, port }) =>
     `It wants certificate and key in one file: \`cat client.crt client.key > client.pem\`. In \`mongod.conf\`:
 
 ${code(
@@ -36,7 +47,7 @@ ${code(
 )}
 
 The first start makes a key, and later ones get it. Client-side encryption of a driver has the provider \`kmip\` with
-\`endpoint: "${host}:${port}"\` and the driver's TLS options (\`tlsCertificateKeyFile\`, \`tlsCAFile\`) for it.`,
+\`endpoint: "${address}"\` and the driver's TLS options (\`tlsCertificateKeyFile\`, \`tlsCAFile\`) for it.`,
 };
 
 const perconaMysql: Product = {
@@ -69,7 +80,7 @@ It never destroys keys.`,
 
 const openbao: Product = {
   name: 'OpenBao (seal)',
-  settings: ({ host, port }) =>
+  settings: ({ address }) =>
     `Make the key first: \`kms key create unseal\`, whose id \`kms key show unseal\` tells, and give the client
 \`--flag key.unseal.read --flag key.unseal.encrypt --flag key.unseal.decrypt\`. An RSA key of the uses encrypt and
 decrypt works as well, with \`encrypt_alg = "RSA_OAEP_SHA256"\`.
@@ -77,7 +88,7 @@ decrypt works as well, with \`encrypt_alg = "RSA_OAEP_SHA256"\`.
 ${code(
   'hcl',
   'seal "kmip" {',
-  `  endpoint    = "${host}:${port}"`,
+  `  endpoint    = "${address}"`,
   '  kms_key_id  = "mkey_…"',
   '  ca_cert     = "/etc/openbao/server-ca.pem"',
   '  client_cert = "/etc/openbao/client.crt"',
@@ -111,12 +122,12 @@ with \`client.key\` as its private key, and \`server-ca.pem\` as the authority.`
 
 const netapp: Product = {
   name: 'NetApp ONTAP',
-  settings: ({ host, port, name }) =>
+  settings: ({ address, name }) =>
     `${code(
       'text',
       'security certificate install -vserver CLUSTER -type client',
       'security certificate install -vserver CLUSTER -type server-ca',
-      `security key-manager external enable -vserver CLUSTER -key-servers ${host}:${port} \\`,
+      `security key-manager external enable -vserver CLUSTER -key-servers ${address} \\`,
       `  -client-cert ${name} -server-ca-certs kms`,
     )}
 
@@ -160,7 +171,7 @@ The user name and password are sent and do no harm: the certificate says who it 
 
 const rook: Product = {
   name: 'Rook (Ceph)',
-  settings: ({ host, port }) =>
+  settings: ({ address, host }) =>
     `${code(
       'sh',
       'kubectl -n rook-ceph create secret generic kmip-client --from-file=CA_CERT=server-ca.pem \\',
@@ -176,7 +187,7 @@ ${code(
   '    kms:',
   '      connectionDetails:',
   '        KMS_PROVIDER: kmip',
-  `        KMIP_ENDPOINT: ${host}:${port}`,
+  `        KMIP_ENDPOINT: ${address}`,
   `        TLS_SERVER_NAME: ${host}`,
   '      tokenSecretName: kmip-client',
 )}
@@ -202,12 +213,12 @@ const products: readonly Product[] = [
 
 /** The sections of all products, in Markdown. */
 export function kmipSettings(place: KmipPlace): string {
-  return products.map(({ name, settings }) => `## ${name}\n\n${settings(place)}\n`).join('\n');
+  return products.map(({ name, settings }) => `## ${name}\n\n${settings(addressOf(place))}\n`).join('\n');
 }
 
 /** The page that stands beside a client's certificate. */
 export function clientPage(place: KmipPlace): string {
-  const { host, port, name } = place;
+  const { host, port, name } = addressOf(place);
   return `# The client ${name} of KMIP
 
 The server is ${host}, port ${port}. \`server-ca.pem\` below is the authority of the server's certificate, or the

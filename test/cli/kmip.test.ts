@@ -42,6 +42,12 @@ test('settings name the server of the command, and a name in them is no code', a
   const page = readFileSync(d.path('odd', 'settings.md'), 'utf8');
   assert.match(page, /serverName: 127\.0\.0\.1\n {4}port: 5696/);
   assert.match(page, /'a-DROP-TABLE-x----b-', '127\.0\.0\.1', 5696/);
+  const six = await d.kms(`${create} --address [::1]:5697`);
+  assert.equal(six.code, 0, six.stderr);
+  const ofSix = readFileSync(d.path('san', 'settings.md'), 'utf8');
+  assert.match(ofSix, /serverName: ::1\n/);
+  assert.match(ofSix, /"\[::1\]:5697"/);
+  assert.doesNotMatch(ofSix, /\[::1\](?!:5697)/, 'brackets only where the port follows');
   const wrong = await d.kms(`${create} --address kms.example:70000`);
   assert.equal(wrong.code, 2);
   assert.match(wrong.stderr, /^kms: --address: expected HOST or HOST:PORT; see /);
@@ -54,6 +60,28 @@ test('if the certificate is refused, neither the API key nor a file stays', asyn
   assert.notEqual(refused.code, 0);
   assert.deepEqual(await keys(d), before);
   assert.equal(existsSync(d.path('san')), false);
+});
+
+test('a name that another API key has is refused, and the key is named', async () => {
+  await using d = await servedDesk();
+  assert.equal((await d.kms(create)).code, 0);
+  const before = await keys(d);
+  const refused = await d.kms(`${create}2`);
+  assert.equal(refused.code, 1);
+  assert.match(refused.stderr, /an API key has the name san already: apik_/);
+  assert.match(refused.stderr, /kms apikey proof add apik_\w{26} certificate --issue/);
+  assert.deepEqual(await keys(d), before);
+  assert.equal(existsSync(d.path('san2')), false);
+});
+
+test('where there is nothing to talk to, no file stays', async () => {
+  await using d = await servedDesk();
+  const env = { KMS_DATA: d.path('nowhere') };
+  for (const command of [create, 'apikey proof add app certificate --issue --out san']) {
+    const refused = await d.kms(command, { env });
+    assert.notEqual(refused.code, 0);
+    assert.equal(existsSync(d.path('san')), false, command);
+  }
 });
 
 test('a flag that grants nothing is refused before anything is made', async () => {

@@ -1,5 +1,6 @@
 // Commands for clients of KMIP, which are API keys that a certificate proves.
 import type { Client } from '../../client/client.ts';
+import { items } from '../../client/pages.ts';
 import { KmsError, reasonOf } from '../../errors.ts';
 import { type CliOf, given } from '../command.ts';
 import { withClient } from '../connect.ts';
@@ -32,7 +33,8 @@ export async function create(cli: CreateCli): Promise<void> {
   const place = { ...(await placeFrom(cli)), name: plainName(name) };
   // Before anything is made: a key that cannot be saved is useless.
   const files = await filesFor(cli, out, [settings]);
-  await withClient(cli, async (client) => {
+  const making = withClient(cli, async (client) => {
+    await needNewName(client, name);
     const input = given({ accountId, ...uidQuery(accountId), flags, name, secret: false });
     let keyid: string | undefined;
     let made: Issued;
@@ -41,7 +43,6 @@ export async function create(cli: CreateCli): Promise<void> {
       made = await client.addProof({ keyid, kind: 'certificate', issue: true, days: cli.get('--days') ?? usualDays });
       await files.keep(made, place.name, clientPage(place));
     } catch (error) {
-      await files.discard();
       if (keyid !== undefined) await takeBack(client, keyid, error);
       throw error;
     }
@@ -54,6 +55,26 @@ export async function create(cli: CreateCli): Promise<void> {
     ]);
     await say(cli.io, `certificate, key, client.p12 and settings.md are in ${out}`);
   });
+  // Also where there was nothing to talk to. Files that were kept already stay.
+  await making.catch(async (error) => {
+    await files.discard();
+    throw error;
+  });
+}
+
+/** Throws `refused` if another API key has the name: by it people name the client when they renew its certificate. */
+async function needNewName(client: Client, name: string): Promise<void> {
+  try {
+    for await (const key of items(client.listApiKeys, { limit: 1000 })) {
+      if (key.name !== name) continue;
+      throw new KmsError('refused', `an API key has the name ${name} already: ${key.keyid}`, {
+        hint: `name the client otherwise, or renew its certificate: kms apikey proof add ${key.keyid} certificate --issue --out DIR`,
+      });
+    }
+  } catch (error) {
+    // Who may not list keys may make one all the same.
+    if (!(error instanceof KmsError && error.code === 'forbidden')) throw error;
+  }
 }
 
 /** Deletes the API key, which is of no use without its certificate. Throws `refused`, naming it, if it stays. */
