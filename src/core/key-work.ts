@@ -112,7 +112,7 @@ const placeholders = {
   oaepDecrypt: undefined,
 } as const;
 
-/** Bytes that stand for a key that was not derived yet; undefined where no result can be guessed. */
+/** Bytes in place of a key that was not derived yet, or undefined if the result cannot be guessed. */
 function guessed(name: KeyJobName, input: KeyJobInput<KeyJobName>): Uint8Array | undefined {
   return name === 'passwordKey' && 'length' in input ? new Uint8Array(input.length) : undefined;
 }
@@ -129,7 +129,7 @@ export function rehearsedWork(done: readonly Done[], orders: Ordered[]): KeyWork
       const result = prepared.take({ name, input } as Ordered);
       if (result) return resultValue(result) as KeyJobResult<typeof name>;
       const guess = guessed(name, input);
-      // What works with a key that was guessed is ordered once the key is there.
+      // Work with a guessed key is ordered once the real one is there.
       if (isGuessing && !guess) throw new Unfinished();
       orders.push({ name, input: heldOf(input) } as Ordered);
       if (guess) {

@@ -32,13 +32,13 @@ export function kmipFieldsOf(
 
 /**
  * Throws `conflict` for an object that KMIP made or registered: its clients know one value by its id, and everything
- * that they wrote with it needs that value. A key that was made otherwise has versions, whatever attributes it was given.
+ * that they wrote with it needs that value. A key made otherwise has versions, whatever attributes it was given.
  */
 export function needManyValues(tables: Pick<Tables, 'kmipObjects'>, keyId: string): void {
   if (!hasOneValue(tables, keyId)) return;
   throw new KmsError(
     'conflict',
-    'a client of KMIP made this object, which has one value: replace it by Re-key or Register, which make a new object',
+    'a client of KMIP made this object, which has one value: replace it by Re-key or Register, which make another',
   );
 }
 

@@ -72,7 +72,7 @@ async function needNewName(client: Client, name: string): Promise<void> {
       });
     }
   } catch (error) {
-    // Who may not list keys may make one all the same.
+    // A caller who may not list keys may make one all the same.
     if (!(error instanceof KmsError && error.code === 'forbidden')) throw error;
   }
 }

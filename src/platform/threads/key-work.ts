@@ -73,7 +73,7 @@ export function keyWorker({ start, turns }: KeyWorkerOptions): KeyThread {
     async run(orders, { tenant, caller, isGone }) {
       const results: WorkResult[] = [];
       for (const part of partsOf(orders)) {
-        // Nobody would get the answer.
+        // The answer would reach no one.
         if (isGone?.()) throw new KmsError('unavailable', 'the client has gone');
         const answers = await inTurn(part, tenant, caller);
         results.push(...answers.map(resultOf));
