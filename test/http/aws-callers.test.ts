@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { Looks } from '../../src/dialects/aws/found-keys.ts';
 import { operations } from '../../src/dialects/aws/operations.ts';
+import { KmsError } from '../../src/errors.ts';
 import { testAppliance } from '../support/appliance.ts';
 import { accessKey, around, base64, call, done, formType, json, post, signed } from '../support/aws-client.ts';
 import { assume, identityOf, withSession } from '../support/aws-token-service.ts';
@@ -213,4 +214,28 @@ test('a request whose keys change at each of its plans is told to try again, wit
   assert.equal((await a.activity())[0]?.status, 503);
   assert.equal(a.log.length, lines + 1);
   assert.equal((await done(a, key, 'DescribeKey', { KeyId })).KeyMetadata.KeyState, 'Enabled');
+});
+
+test('a tenant that cannot serve is in no way of the keys of others', async () => {
+  const a = await testAppliance({
+    tenants: [
+      { name: 'broken', hosts: ['broken.test'] },
+      { name: 'sound', hosts: ['*'] },
+    ],
+  });
+  const as = { key: a.tenants[1]?.root.key ?? '' };
+  const { accountId } = (await a.call('GET', '/auth/apikey', undefined, as)).body.data[0].references;
+  const { keyid } = (await a.call('POST', '/auth/apikey', { accountId, flags: { 'key.*': true } }, as)).body;
+  const { body } = await a.call('POST', `/auth/apikeys/${keyid}/proofs`, { kind: 'aws' }, as);
+  const { store } = a.tenants[0]?.handle ?? assert.fail();
+  const unable = () => new KmsError('unavailable', 'its disk is gone');
+  store.read = () => {
+    throw unable();
+  };
+  store.transaction = () => Promise.reject(unable());
+  const key = { id: body.accessKeyId, secret: body.secretAccessKey };
+  await done(a, key, 'CreateKey');
+  // Whether a key that no other has is one of its own cannot be told.
+  const answer = await call(a, { ...key, id: 'AKIAAAAAAAAAAAAAAAAA' }, 'ListKeys');
+  assert.equal(answer.status, 503);
 });

@@ -232,11 +232,8 @@ export class AwsCallers {
   }
 
   async #findCached(open: OpenState, named: NamedSecret): Promise<Found | undefined> {
-    for (const handle of open.tenants.handles()) {
-      const found = await lookAt(handle.store, findIn(handle, named));
-      if (found) return found;
-    }
-    return undefined;
+    const looks = open.tenants.handles().map((handle) => lookAt(handle.store, findIn(handle, named)));
+    return firstFound(looks);
   }
 
   /**
@@ -249,9 +246,7 @@ export class AwsCallers {
     const turn = new Turn(this.#ways.queue, 'unknown', () => remoteAddress);
     await turn.take();
     try {
-      const looks = open.tenants.handles().map((handle) => handle.store.transaction(findIn(handle, named)));
-      const [found] = (await Promise.all(looks)).flatMap((each) => each ?? []);
-      return found;
+      return await firstFound(open.tenants.handles().map((handle) => handle.store.transaction(findIn(handle, named))));
     } finally {
       turn.leave();
     }
@@ -286,6 +281,26 @@ export class AwsCallers {
       ),
     );
   }
+}
+
+/**
+ * The caller, in whichever tenant. One that cannot serve is in nobody's way whose key is in another: ids of access keys
+ * are random, so that no two tenants have the same.
+ */
+async function firstFound(looks: readonly Promise<Found | undefined>[]): Promise<Found | undefined> {
+  const looked = await Promise.allSettled(looks);
+  const [found] = looked.flatMap((each) => (each.status === 'fulfilled' ? (each.value ?? []) : []));
+  if (found) return found;
+  for (const each of looked) {
+    if (each.status === 'fulfilled') continue;
+    const { reason } = each;
+    if (!(reason instanceof KmsError) || reason.code !== 'unavailable') throw reason;
+    // Nobody learns which.
+    throw new KmsError('unavailable', 'not all tenants can serve: whether one has this key cannot be told', {
+      cause: reason,
+    });
+  }
+  return undefined;
 }
 
 /** The look for an access key or a session in one tenant. */
