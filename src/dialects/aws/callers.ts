@@ -284,8 +284,8 @@ export class AwsCallers {
 }
 
 /**
- * The caller, in whichever tenant. One that cannot serve is in nobody's way whose key is in another: ids of access keys
- * are random, so that no two tenants have the same.
+ * Looks in all tenants. If one of them cannot serve, keys of the others work all the same: ids of access keys are
+ * random, so that no two tenants have the same.
  */
 async function firstFound(looks: readonly Promise<Found | undefined>[]): Promise<Found | undefined> {
   const looked = await Promise.allSettled(looks);
@@ -295,7 +295,7 @@ async function firstFound(looks: readonly Promise<Found | undefined>[]): Promise
     if (each.status === 'fulfilled') continue;
     const { reason } = each;
     if (!(reason instanceof KmsError) || reason.code !== 'unavailable') throw reason;
-    // Nobody learns which.
+    // The answer does not say which.
     throw new KmsError('unavailable', 'not all tenants can serve: whether one has this key cannot be told', {
       cause: reason,
     });
