@@ -1,6 +1,7 @@
 // The frame around the pages: what is always there, what comes and goes, and the time zone shown.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import type { Locator } from 'playwright-core';
 import { visit } from '../support/browser.ts';
 import { servedAppliance } from './appliance.ts';
@@ -32,10 +33,20 @@ test('header and sidebar stay while the page is scrolled, and dialogs are in the
   const { page, troubles } = await visitAs(appliance, 'grace', '/console/keyrings', { width: 1440 });
   await page.getByText('30 entries').waitFor();
   const parts = [page.getByRole('banner'), page.getByRole('navigation', { name: 'Console' })];
-  const before = await Promise.all(parts.map(boxOf));
+  const boxes = () => Promise.all(parts.map(boxOf));
+  /** Once they stand still: what they show may come after the list. */
+  const settled = async () => {
+    for (let last = await boxes(); ; ) {
+      await page.waitForTimeout(200);
+      const now = await boxes();
+      if (isDeepStrictEqual(now, last)) return now;
+      last = now;
+    }
+  };
+  const before = await settled();
   await page.mouse.wheel(0, 600);
   await page.waitForFunction(() => window.scrollY > 300);
-  assert.deepEqual(await Promise.all(parts.map(boxOf)), before);
+  assert.deepEqual(await settled(), before);
   for (const [width, height] of [
     [1440, 800],
     [820, 900],
