@@ -61,6 +61,9 @@ export const alias = requiredText.meta({
   description: 'another name of the key, which may contain `/`; unique but for case',
   examples: ['app/db'],
 });
+export const newAlias = z
+  .boolean()
+  .meta({ description: 'whether the alias must be new; otherwise one of another key moves', examples: [true] });
 export const aliases = textList(50, aliasPattern).meta({
   description: 'other names of the key',
   examples: [['app/db']],

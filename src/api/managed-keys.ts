@@ -17,6 +17,7 @@ import {
   kmip,
   minDecryptVersion,
   minEncryptVersion,
+  newAlias,
   origin,
   patch,
   props,
@@ -300,13 +301,7 @@ export const managedKeyEndpoints = [
   endpoint('addManagedKeyAlias', {
     summary: 'Give a managed key an alias, or move one to it',
     ...ofKey('key.config'),
-    body: z.object({
-      alias,
-      isNew: z
-        .boolean()
-        .optional()
-        .meta({ description: 'whether the alias must be new; otherwise one of another key moves', examples: [true] }),
-    }),
+    body: z.object({ alias, isNew: newAlias.optional() }),
     answer: keyAnswer,
   }),
   endpoint('removeManagedKeyAlias', {

@@ -16,6 +16,7 @@ import {
   materialIn,
   template,
   uid,
+  wrappingBy,
 } from '../support/kmip-client.ts';
 
 const meant = (number: number): Item => enumeration(tags.uniqueIdentifier, number);
@@ -196,19 +197,7 @@ test('wrapping and deriving take their part of the limits of a key', async () =>
     ['Usage Limits', limits(1n)],
     ['Activation Date', 1],
   ];
-  const wrapped = (kek: string, id: string) => [
-    uid(id),
-    structure(
-      tags.keyWrappingSpecification,
-      enumeration(tags.wrappingMethod, 1),
-      structure(
-        tags.encryptionKeyInformation,
-        uid(kek),
-        structure(tags.cryptographicParameters, enumeration(tags.blockCipherMode, 0x0d)),
-      ),
-      enumeration(tags.encodingOption, 1),
-    ),
-  ];
+  const wrapped = (kek: string, id: string) => [uid(id), wrappingBy(kek, enumeration(tags.encodingOption, 1))];
   const id = await c.aes();
   for (const own of [false, true]) {
     const kek = await c.aes(...all);

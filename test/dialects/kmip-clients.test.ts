@@ -17,7 +17,17 @@ import {
 } from '../../src/dialects/kmip/ttlv.ts';
 import { type Appliance, testAppliance } from '../support/appliance.ts';
 import { TestCertificate } from '../support/client-certificates.ts';
-import { attr, idsIn, KmipClient, materialIn, requestOf, resultsOf, template, uid } from '../support/kmip-client.ts';
+import {
+  attr,
+  idsIn,
+  KmipClient,
+  materialIn,
+  requestOf,
+  resultsOf,
+  template,
+  uid,
+  withPassword,
+} from '../support/kmip-client.ts';
 
 const kmipRecords = async (a: Appliance) => (await a.activity()).filter(({ props }) => props.dialect === 'kmip');
 const link = (id: string): Item =>
@@ -323,18 +333,7 @@ test('a stranger of a known authority may ask what the server is, and nothing el
   assert.equal(await stranger.refused('Locate'), reasons.authenticationNotSuccessful);
   const nobody = new KmipClient(a, await TestCertificate.alone(a.world.now()));
   assert.equal((await nobody.post(encodeItem(requestOf([{ operation: 'Query' }])))).status, 401);
-  const named = (password: string, name = key.keyid) => ({
-    header: [
-      structure(
-        tags.authentication,
-        structure(
-          tags.credential,
-          enumeration(tags.credentialType, 1),
-          structure(tags.credentialValue, text(tags.username, name), text(tags.password, password)),
-        ),
-      ),
-    ],
-  });
+  const named = (password: string, name = key.keyid) => withPassword(name, password);
   assert.equal((await stranger.ask('Locate', [], named(key.key))).status, 0, 'an API key as name and password');
   assert.equal((await stranger.ask('Locate', [], named('kms_wrong'))).reason, reasons.authenticationNotSuccessful);
   const other = await a.keyWith('kmip.*');

@@ -34,6 +34,7 @@ import {
   resultsOf,
   template,
   uid,
+  wrappingBy,
 } from '../support/kmip-client.ts';
 import { hex } from '../support/vectors.ts';
 
@@ -419,17 +420,7 @@ test('keys leave wrapped [14.1, 14.2]', async () => {
   const { a, c } = await around();
   const kek = await aesOf(c, '000102030405060708090a0b0c0d0e0f', 0x10);
   const key = await aesOf(c, '00112233445566778899aabbccddeeff', 12, ['Name', 'wrapped']);
-  const specification = (...more: readonly Item[]) =>
-    structure(
-      tags.keyWrappingSpecification,
-      enumeration(tags.wrappingMethod, 1),
-      structure(
-        tags.encryptionKeyInformation,
-        uid(kek),
-        structure(tags.cryptographicParameters, enumeration(tags.blockCipherMode, 0x0d)),
-      ),
-      more,
-    );
+  const specification = (...more: readonly Item[]) => wrappingBy(kek, ...more);
   const plain = await c.did('Get', [uid(key), specification(enumeration(tags.encodingOption, 1))]);
   const block = structureIn(structureIn(plain, tags.symmetricKey), tags.keyBlock);
   assert.equal(

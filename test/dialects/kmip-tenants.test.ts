@@ -3,11 +3,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { reasons } from '../../src/dialects/kmip/reasons.ts';
-import { tags } from '../../src/dialects/kmip/tags.ts';
-import { encodeItem, enumeration, structure, text } from '../../src/dialects/kmip/ttlv.ts';
+import { encodeItem } from '../../src/dialects/kmip/ttlv.ts';
 import { type Appliance, testAppliance } from '../support/appliance.ts';
 import { TestCertificate } from '../support/client-certificates.ts';
-import { idsIn, KmipClient, requestOf, uid } from '../support/kmip-client.ts';
+import { idsIn, KmipClient, requestOf, uid, withPassword } from '../support/kmip-client.ts';
 
 const minute = 60_000;
 
@@ -166,19 +165,6 @@ test('who adds a proof learns that an older one elsewhere is for the same, and n
   }
 });
 
-const named = (name: string, password: string) => ({
-  header: [
-    structure(
-      tags.authentication,
-      structure(
-        tags.credential,
-        enumeration(tags.credentialType, 1),
-        structure(tags.credentialValue, text(tags.username, name), text(tags.password, password)),
-      ),
-    ),
-  ],
-});
-
 test('a client with name and password works in the tenant of its API key, whoever knows its authority', async () => {
   const { a, seats } = await severalTenants();
   const authority = await TestCertificate.authority(a.world.now());
@@ -188,7 +174,7 @@ test('a client with name and password works in the tenant of its API key, whoeve
     const host = `t${a.tenants.findIndex((each) => each.accountId === accountId)}.test`;
     const given = { accountId, flags: { 'kmip.*': true } };
     const { body } = await a.call('POST', '/auth/apikey', given, { key: root.key, host });
-    assert.equal((await client.ask('Locate', [], named(body.keyid, body.key))).status, 0, host);
+    assert.equal((await client.ask('Locate', [], withPassword(body.keyid, body.key))).status, 0, host);
   }
 });
 
@@ -207,7 +193,7 @@ test('refused clients are logged, and wrong passwords are recorded once a minute
   const refusals = async () =>
     (await a.activity()).filter(({ keyid, status }) => keyid === key.keyid && status === 401);
   for (let n = 0; n < 3; n++) {
-    const { reason } = await stranger.ask('Locate', [], named(key.keyid, `kms_${n}`));
+    const { reason } = await stranger.ask('Locate', [], withPassword(key.keyid, `kms_${n}`));
     assert.equal(reason, reasons.authenticationNotSuccessful);
   }
   assert.equal(lines().length, 4);
@@ -217,9 +203,13 @@ test('refused clients are logged, and wrong passwords are recorded once a minute
   assert.deepEqual([record?.action, record?.validAction, record?.props.refusedBy], ['key.list', false, 'password']);
   let braked: string | undefined;
   for (let n = 0; n < 60 && !braked; n++) {
-    const { reason, message } = await stranger.ask('Locate', [], named(key.keyid, `kms_more_${n}`));
+    const { reason, message } = await stranger.ask('Locate', [], withPassword(key.keyid, `kms_more_${n}`));
     if (reason === reasons.generalFailure) braked = message;
   }
   assert.match(braked ?? '', /too many failed logins; try again in/);
-  assert.equal((await stranger.ask('Locate', [], named(key.keyid, key.key))).status, 0, 'the right one is let in');
+  assert.equal(
+    (await stranger.ask('Locate', [], withPassword(key.keyid, key.key))).status,
+    0,
+    'the right one is let in',
+  );
 });

@@ -76,6 +76,33 @@ export function template(...attributes: readonly Attr[]): Structure {
 
 export const uid = (id: string): Item => text(tags.uniqueIdentifier, id);
 
+/** Options of a message with a name and a password in its header. */
+export const withPassword = (name: string, password: string): MessageOptions => ({
+  header: [
+    structure(
+      tags.authentication,
+      structure(
+        tags.credential,
+        enumeration(tags.credentialType, 1),
+        structure(tags.credentialValue, text(tags.username, name), text(tags.password, password)),
+      ),
+    ),
+  ],
+});
+
+/** Asks that a key come out wrapped by another, as NIST key wrap has it. */
+export const wrappingBy = (kek: string, ...more: readonly Item[]): Structure =>
+  structure(
+    tags.keyWrappingSpecification,
+    enumeration(tags.wrappingMethod, 1),
+    structure(
+      tags.encryptionKeyInformation,
+      uid(kek),
+      structure(tags.cryptographicParameters, enumeration(tags.blockCipherMode, 0x0d)),
+    ),
+    more,
+  );
+
 function codeOf(name: string): number {
   const found = operations.find((each) => each.name === name);
   return found?.code ?? Number(name);

@@ -193,13 +193,6 @@ function proofIn(handle: TenantHandle, fit: ProvenCertificate | undefined): read
   return fit ? [{ handle, proof: fit.proof }] : [];
 }
 
-/** The same in transactions, which see what another node did. */
-function looksFor(handles: readonly TenantHandle[], certificate: PresentedCertificate) {
-  return Promise.all(
-    handles.map((handle) => handle.store.transaction((tables) => proofIn(handle, provenBy(tables, certificate)))),
-  );
-}
-
 /** The proof in each tenant, as far as this node knows, oldest first. */
 function readProofs(handles: readonly TenantHandle[], certificate: PresentedCertificate): readonly FoundProof[] {
   return oldestFirst(
@@ -209,6 +202,13 @@ function readProofs(handles: readonly TenantHandle[], certificate: PresentedCert
         handle.store.read((tables) => provenBy(tables, certificate)),
       ),
     ),
+  );
+}
+
+/** The same in transactions, which see what another node did. */
+function looksFor(handles: readonly TenantHandle[], certificate: PresentedCertificate) {
+  return Promise.all(
+    handles.map((handle) => handle.store.transaction((tables) => proofIn(handle, provenBy(tables, certificate)))),
   );
 }
 
