@@ -57,7 +57,7 @@ class PreparedWork {
     }
   }
 
-  /** The result of that order. Ones that nothing asked for first, since they were ordered on a wrong guess, are skipped. */
+  /** The result of that order. Any that were ordered before it on a wrong guess are skipped. */
   take(order: Ordered): WorkResult | undefined {
     const left = this.#left.get(order.name) ?? [];
     const at = left.findLastIndex((each) => isSame(each.order, order));
