@@ -5,6 +5,7 @@
 import { equalBytes } from '../crypto/bytes.ts';
 import {
   heldOf,
+  isDerivation,
   type KeyJobInput,
   type KeyJobName,
   type KeyJobResult,
@@ -26,8 +27,8 @@ export interface KeyWork {
 /** Does all work where it is asked for. */
 export function inPlace({ random }: Pick<World, 'random'>): KeyWork {
   return {
-    // Derivations by a password are long, and foreseen by each rehearsal.
-    run: (name, input) => (name === 'passwordKey' ? changedMeanwhile() : runKeyJob(name, input, random)),
+    // Derivations that are ordered are long, and foreseen by each rehearsal.
+    run: (name, input) => (isDerivation(name) ? changedMeanwhile() : runKeyJob(name, input, random)),
     newKey: (type) => (isRsaType(type) ? changedMeanwhile() : generateKey(type, random)),
   };
 }
@@ -110,6 +111,8 @@ const placeholders = {
   verify: false,
   oaepEncrypt: new Uint8Array(0),
   oaepDecrypt: undefined,
+  wrapKw: new Uint8Array(0),
+  wrapKwp: new Uint8Array(0),
 } as const;
 
 /** Bytes in place of a key that was not derived yet, or undefined if the result cannot be guessed. */
@@ -118,7 +121,7 @@ function guessed(
   input: KeyJobInput<KeyJobName>,
   { random }: Pick<World, 'random'>,
 ): Uint8Array | undefined {
-  return name === 'passwordKey' && 'length' in input ? random(input.length) : undefined;
+  return isDerivation(name) && 'length' in input ? random(input.length) : undefined;
 }
 
 function isGuess(value: unknown, guesses: readonly Uint8Array[]): boolean {

@@ -85,20 +85,33 @@ export function needMaking({ caller }: Context): void {
   throw missingFlag('kmip.create');
 }
 
-/** The object of that id. Throws `not-found` also if the caller may not know of it, `forbidden` for a missing flag. */
-export function findKmipObject(ctx: Context, id: string, right: KmipRight): KmipObject {
+/** The object of that id, if the caller may know of it or do this with it. */
+export function knownKmipObject(ctx: Context, id: string, right: KmipRight): KmipObject | undefined {
   const key = ctx.tx.managedKeys.byId(keyIdOf(id));
   const whole = key && objectOf(ctx, key);
   const found = id === key?.id ? whole : whole && publicHalf(whole);
-  if (found?.isPublicHalf && isVisible(ctx, found) && !publicRights.has(right)) {
+  return found && (isVisible(ctx, found) || hasRight(ctx, found, right)) ? found : undefined;
+}
+
+/** Whether the caller may do that with the object, public halves being for all who may look at the managed key. */
+function hasRight(ctx: Context, object: KmipObject, right: KmipRight): boolean {
+  if (!object.isPublicHalf) return may(ctx, object, right);
+  return publicRights.has(right) && may(ctx, object, right === 'export' ? 'read' : right);
+}
+
+/** Throws `forbidden` for a missing flag, `conflict` for a public half that is to be changed. */
+export function needKmipRight(ctx: Context, object: KmipObject, right: KmipRight): void {
+  if (hasRight(ctx, object, right)) return;
+  if (object.isPublicHalf && !publicRights.has(right)) {
     throw new KmsError('conflict', 'the public half of a pair follows the private key, which is changed instead');
   }
-  if (found && may(ctx, found, found.isPublicHalf && right === 'export' ? 'read' : right)) return found;
-  if (found && isVisible(ctx, found)) {
-    const isOwn = found.row?.owner === ctx.caller.id;
-    throw missingFlag(isOwn ? ownKmipFlags[right] : flagName(`key.${right}`, found.key.name));
-  }
-  throw new KmsError('not-found', 'there is no such object');
+  const isOwn = object.row?.owner === ctx.caller.id;
+  throw missingFlag(isOwn ? ownKmipFlags[right] : flagName(`key.${right}`, object.key.name));
+}
+
+/** The refusal of an object that is not there, or that the caller may not know of. */
+export function noKmipObject(): KmsError {
+  return new KmsError('not-found', 'there is no such object');
 }
 
 /** The managed key that an object's id names. */
@@ -135,12 +148,21 @@ const searchedAtOnce = 200;
 /** Keys named by flags that a search looks at. */
 const mostShared = 5000;
 
-/** The objects that the caller may look at, newest first. With a name, at least all of those that have it. */
-export function* searchedObjects(ctx: Context, name: string | undefined): Generator<KmipObject, void> {
+/** Steps of a search: the ids to look up, and undefined for other look-ups, which cost as much. */
+type Steps<R> = Generator<string | undefined, R>;
+
+/**
+ * The objects that the caller may look at, newest first. With a name, at least all of those that have it. Undefined for
+ * each step that finds none, so that its caller counts them all.
+ */
+export function* searchedObjects(ctx: Context, name: string | undefined): Generator<KmipObject | undefined, void> {
   for (const id of name === undefined ? searchedIds(ctx) : namedIds(ctx, name)) {
-    const key = ctx.tx.managedKeys.byId(id);
+    const key = id === undefined ? undefined : ctx.tx.managedKeys.byId(id);
     const found = key && objectOf(ctx, key);
-    if (!found || !may(ctx, found, 'read')) continue;
+    if (!found || !may(ctx, found, 'read')) {
+      yield undefined;
+      continue;
+    }
     yield found;
     const half = publicHalf(found);
     if (half) yield half;
@@ -148,23 +170,30 @@ export function* searchedObjects(ctx: Context, name: string | undefined): Genera
 }
 
 /** Objects that may have the name: others' are not even looked at, so that no time tells of them. */
-function namedIds(ctx: Context, name: string): readonly string[] {
+function* namedIds(ctx: Context, name: string): Steps<void> {
   const { tx, caller } = ctx;
-  if (!seesAll(ctx)) return newestFirst([...sharedIds(ctx), ...tx.kmipObjects.keysNamed(name, caller.id, mostShared)]);
-  const native = tx.managedKeys.byName(name.toLowerCase());
-  return newestFirst([...(native ? [native.id] : []), ...tx.kmipObjects.keysNamed(name, undefined, mostShared)]);
+  const isAll = seesAll(ctx);
+  const native = isAll ? tx.managedKeys.byName(name.toLowerCase()) : undefined;
+  const shared = isAll ? (native ? [native.id] : []) : yield* sharedIds(ctx);
+  const owner = isAll ? undefined : caller.id;
+  yield* newestFirst([...shared, ...(readsOwn(ctx) ? tx.kmipObjects.keysNamed(name, owner, mostShared) : [])]);
 }
 
 function seesAll({ caller }: Context): boolean {
   return isAllowed(caller, 'key.read', { kind: 'hidden', name: undefined });
 }
 
-function* searchedIds(ctx: Context): Generator<string, void> {
+/** Whether the caller may look at all of its own objects: one that may not is not to go through them in vain. */
+function readsOwn(ctx: Context): boolean {
+  return seesAll(ctx) || isAllowed(ctx.caller, ownKmipFlags.read, undefined);
+}
+
+function* searchedIds(ctx: Context): Steps<void> {
   const { tx, caller } = ctx;
   const isAll = seesAll(ctx);
-  const shared = isAll ? [] : sharedIds(ctx);
+  const shared = isAll ? [] : yield* sharedIds(ctx);
   let before = Number.MAX_SAFE_INTEGER;
-  for (;;) {
+  while (readsOwn(ctx)) {
     const part = isAll
       ? tx.kmipObjects.keysBefore(before, searchedAtOnce)
       : tx.kmipObjects.ofOwner(caller.id, before, searchedAtOnce);
@@ -181,9 +210,15 @@ function* searchedIds(ctx: Context): Generator<string, void> {
 }
 
 /** Keys that the caller's flags name, newest first. */
-function sharedIds({ tx, caller }: Context): string[] {
+function* sharedIds({ tx, caller }: Context): Steps<string[]> {
   const names = new Set(caller.flags.names.flatMap((flag) => /^key\.(.+)\.(?:read|\*)$/.exec(flag)?.[1] ?? []));
-  return newestFirst([...names].slice(0, mostShared).flatMap((name) => tx.managedKeys.byName(name)?.id ?? []));
+  const ids: string[] = [];
+  for (const name of [...names].slice(0, mostShared)) {
+    const key = tx.managedKeys.byName(name);
+    if (key) ids.push(key.id);
+    yield undefined;
+  }
+  return newestFirst(ids);
 }
 
 /** Ids tell when a key was made. */

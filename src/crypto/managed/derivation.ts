@@ -40,8 +40,16 @@ export function hmacKey(hash: DerivingHash, key: Uint8Array, bytes: Uint8Array):
   return hmac(hashes[hash], key, bytes);
 }
 
+export interface CounterDerivation {
+  readonly hash: DerivingHash;
+  readonly key: Uint8Array;
+  /** Hashed once for each block of the hash. */
+  readonly fixed: Uint8Array;
+  readonly length: number;
+}
+
 /** A counter of 32 bits before the fixed input; at most 2^16 blocks. */
-export function counterKey(hash: DerivingHash, key: Uint8Array, fixed: Uint8Array, length: number): Uint8Array {
+export function counterKey({ hash, key, fixed, length }: CounterDerivation): Uint8Array {
   const blocks: Uint8Array[] = [];
   for (let made = 0, count = 1; made < length; count++) {
     const counter = new Uint8Array(4);

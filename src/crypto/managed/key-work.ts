@@ -2,8 +2,9 @@
 // beforehand. A job's result depends on its input alone, and on randomness.
 import type { KmsError } from '../../errors.ts';
 import type { OaepHash } from '../primitives.ts';
+import { wrapKw } from './block-modes.ts';
 import type { CipherType } from './ciphers.ts';
-import { type PasswordDerivation, passwordKey } from './derivation.ts';
+import { type CounterDerivation, counterKey, type PasswordDerivation, passwordKey } from './derivation.ts';
 import type { Signable } from './digests.ts';
 import { unwrapFromRsa, unwrapKwp, wrapKwp, wrapToRsa } from './key-wrap.ts';
 import { importKey, type KeyFormat, type ManagedKeyType } from './keys.ts';
@@ -114,7 +115,9 @@ const keyJobs = {
     wrapToRsa(type, publicKey, hash, bytes, random),
   wrapKwp: ({ key, bytes }: KwpInput): Uint8Array => wrapKwp(key, bytes),
   unwrapKwp: ({ key, bytes }: KwpInput): Uint8Array | undefined => unwrapKwp(key, bytes),
+  wrapKw: ({ key, bytes }: KwpInput): Uint8Array => wrapKw(key, bytes),
   passwordKey: (input: PasswordDerivation): Uint8Array => passwordKey(input),
+  counterKey: (input: CounterDerivation): Uint8Array => counterKey(input),
   import: ({ type, format, bytes }: ImportInput, random: Random): Uint8Array => importKey(type, format, bytes, random),
 } as const;
 
@@ -126,6 +129,11 @@ export type KeyJobResult<Name extends KeyJobName> = ReturnType<(typeof keyJobs)[
 type KeyJob = {
   readonly [Name in KeyJobName]: { readonly name: Name; readonly input: KeyJobInput<Name> };
 }[KeyJobName];
+
+/** Derivations of keys, each of which may take a second. */
+export function isDerivation(name: Ordered['name']): name is 'passwordKey' | 'counterKey' {
+  return name === 'passwordKey' || name === 'counterKey';
+}
 
 /** Work to be done beforehand: a job, or a key to make. */
 export type Ordered = KeyJob | { readonly name: 'generate'; readonly type: ManagedKeyType };

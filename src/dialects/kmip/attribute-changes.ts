@@ -1,7 +1,7 @@
 // Operations that change attributes: Add, Modify, Delete and Set Attribute.
 
 import { isAllowed } from '../../core/authorization.ts';
-import { findKmipObject, type KmipObject, setKmipFields } from '../../core/kmip-objects.ts';
+import { type KmipObject, needKmipRight, setKmipFields } from '../../core/kmip-objects.ts';
 import { checkGrowth } from './attribute-limits.ts';
 import { ruleOf } from './attribute-rules.ts';
 import { type Attribute, type AttributeSet, readOne, readReference, timeIn, writeAttribute } from './attributes.ts';
@@ -51,7 +51,7 @@ function put(work: Work, object: KmipObject, { name, value }: Attribute, set: At
   if (value.type === 'date') checkDateOrder(allAttributes(object).withOne(name, value), [name]);
   if (value.type === 'date' && (name === 'Activation Date' || name === 'Deactivation Date')) {
     // Dates move the state, which takes a flag of its own.
-    findKmipObject(work.ctx, object.key.id, 'state');
+    needKmipRight(work.ctx, object, 'state');
     const time = Number(value.value) * 1000;
     setKmipFields(work.ctx, object.key.id, name === 'Activation Date' ? { activateAt: time } : { deactivateAt: time });
     return;
@@ -112,18 +112,28 @@ export const addAttribute: Operation = {
   },
 };
 
-/** The index of the value that a payload of 2.x names; that which was sent in 1.x. */
-function indexOf(
-  payload: Structure,
-  work: Work,
-  { name, index = 0 }: Pick<Attribute, 'name' | 'index'>,
-  set: AttributeSet,
-) {
-  if (!work.isSecond || !one(payload, tags.currentAttribute)) return index;
-  const current = readOne(work.version, payload, tags.currentAttribute);
+/** The index of the value that a payload of 2.x has as Current Attribute; undefined without that. */
+function currentIndex({ isSecond, version }: Work, payload: Structure, name: string, set: AttributeSet) {
+  if (!isSecond || !one(payload, tags.currentAttribute)) return undefined;
+  const current = readOne(version, payload, tags.currentAttribute);
+  if (current.name !== name) throw new Refusal(reasons.invalidField, 'the attribute and its current one differ');
   const found = [...set.get(name)].find(([, value]) => isSameValue(value, current.value));
   if (found) return found[0];
   throw new Refusal(reasons.itemNotFound, 'the attribute has no such value');
+}
+
+/** The index of the value to modify. In 2.x the only value needs no Current Attribute. Throws `Refusal`. */
+function modifiedIndex(work: Work, payload: Structure, { name, index = 0 }: Attribute, set: AttributeSet): number {
+  const there = set.get(name);
+  const [only = index, more] = there.keys();
+  const current = currentIndex(work, payload, name, set);
+  if (work.isSecond && current === undefined && more !== undefined) {
+    const problem = 'the attribute has several values: expected the current one as well';
+    throw new Refusal(reasons.invalidField, problem, laterReasons.multiValued);
+  }
+  const found = work.isSecond ? (current ?? only) : index;
+  if (there.has(found)) return found;
+  throw new Refusal(there.size > 0 ? reasons.itemNotFound : reasons.invalidField, 'the attribute is not there');
 }
 
 export const modifyAttribute: Operation = {
@@ -136,14 +146,7 @@ export const modifyAttribute: Operation = {
     const object = described(work, work.find(payload, 'config'));
     needChangeable(work, object, attribute);
     const { name, value } = attribute;
-    const all = allAttributes(object);
-    const index = indexOf(payload, work, attribute, all);
-    if (!all.get(name).has(index)) {
-      throw new Refusal(
-        all.get(name).size > 0 ? reasons.itemNotFound : reasons.invalidField,
-        'the attribute is not there',
-      );
-    }
+    const index = modifiedIndex(work, payload, attribute, allAttributes(object));
     const set = attributesOf(object);
     if ([...set.get(name)].some(([at, there]) => at !== index && isSameValue(there, value))) {
       throw new Refusal(reasons.illegalOperation, 'the attribute has this value already', laterReasons.singleValued);
@@ -177,9 +180,20 @@ function deletedName(work: Work, payload: Structure): string {
     if (name !== undefined) return name;
     throw new Refusal(reasons.missingData, 'the name of the attribute is missing');
   }
-  return structureIn(payload, tags.currentAttribute)
-    ? readOne(work.version, payload, tags.currentAttribute).name
-    : readReference(payload);
+  const current = structureIn(payload, tags.currentAttribute);
+  if (!current) return readReference(payload);
+  const { name } = readOne(work.version, payload, tags.currentAttribute);
+  if (one(payload, tags.attributeReference) && readReference(payload) !== name) {
+    throw new Refusal(reasons.invalidField, 'the current attribute is not the one referred to');
+  }
+  return name;
+}
+
+/** The indexes of the values to delete: in 2.x all of them, unless a current one is named. */
+function deletedIndexes(work: Work, payload: Structure, name: string, set: AttributeSet): readonly number[] {
+  if (!work.isSecond) return [fieldOf(payload, tags.attributeIndex, 'integer') ?? 0];
+  const current = currentIndex(work, payload, name, set);
+  return current === undefined ? [...set.get(name).keys()] : [current];
 }
 
 export const deleteAttribute: Operation = {
@@ -196,12 +210,12 @@ export const deleteAttribute: Operation = {
     }
     needOpen(work, object, name);
     const set = attributesOf(object);
-    const index = indexOf(payload, work, { name, index: fieldOf(payload, tags.attributeIndex, 'integer') }, set);
-    const gone: Item | undefined = set.get(name).get(index);
-    if (!gone) throw new Refusal(reasons.itemNotFound, 'the attribute is not there');
-    const isAll = work.isSecond && !one(payload, tags.currentAttribute);
-    const rest = isAll ? [] : [...set.get(name)].filter(([at]) => at !== index);
+    const gone = deletedIndexes(work, payload, name, set);
+    const [index = 0] = gone;
+    const value: Item | undefined = set.get(name).get(index);
+    if (!value) throw new Refusal(reasons.itemNotFound, 'the attribute is not there');
+    const rest = [...set.get(name)].filter(([at]) => !gone.includes(at));
     storeAttributes(work, object, set.with(name, new Map(rest)));
-    return answer(work, object, { name, index, value: gone });
+    return answer(work, object, { name, index, value });
   },
 };

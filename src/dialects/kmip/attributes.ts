@@ -43,7 +43,8 @@ export function readAttribute(version: Version, item: Item, isSearch = false): A
   if (rule && value.type !== rule.type) {
     throw new Refusal(reasons.invalidField, `${name} has the type ${rule.type}, not ${value.type}`);
   }
-  if (!isSearch) checkValue(name, value);
+  if (isSearch) checkLength(name, value);
+  else checkValue(name, value);
   return { name, index, value: { ...value, tag: tags.attributeValue } as Item };
 }
 
@@ -66,21 +67,28 @@ function readByTag(item: Item): Attribute {
   const from: Structure = { tag: item.tag, type: 'structure', value: valueIn(item, 'structure') };
   const value = one(from, tags.attributeValue);
   if (!value) throw new Refusal(reasons.invalidField, 'an attribute lacks its value');
-  return { name: customName(from), index: undefined, value };
+  const name = customName(from);
+  if (name !== undefined) return { name, index: undefined, value };
+  throw new Refusal(reasons.invalidField, 'a vendor has letters, digits, "_", "." and "-" alone; "x" has no colon');
 }
 
-/** The name in 1.x of a vendor's attribute in 2.x. */
-function customName(from: Structure): string {
+/**
+ * The name in 1.x of a vendor's attribute in 2.x; undefined for a vendor with other characters than
+ * vendors have, and for a name that would come back as another vendor's.
+ */
+function customName(from: Structure): string | undefined {
   const vendor = fieldOf(from, tags.vendorIdentification, 'text');
   const name = fieldOf(from, tags.attributeName, 'text');
   if (vendor === undefined || name === undefined) {
     throw new Refusal(reasons.invalidField, 'an attribute lacks its vendor or name');
   }
-  return vendor === 'x' || vendor === 'y' ? `${vendor}-${name}` : `x-${vendor}:${name}`;
+  const whole = vendor === 'x' || vendor === 'y' ? `${vendor}-${name}` : `x-${vendor}:${name}`;
+  const [sameVendor, sameName] = vendorParts(whole);
+  return sameVendor === vendor && sameName === name ? whole : undefined;
 }
 
 function vendorParts(name: string): readonly [vendor: string, name: string] {
-  const [, vendor, rest] = /^x-([^:]+):(.*)$/s.exec(name) ?? [];
+  const [, vendor, rest] = /^x-(?![xy]:)([A-Za-z0-9_.-]+):(.*)$/s.exec(name) ?? [];
   return vendor !== undefined && rest !== undefined ? [vendor, rest] : [name.slice(0, 1), name.slice(2)];
 }
 
@@ -130,16 +138,18 @@ export function writeReference(version: Version, name: string): Item {
 
 /** Names of attributes that a payload asks for. Throws `Refusal` for a name that is there twice. */
 export function readReferences(version: Version, payload: Structure): readonly string[] {
-  const names = isSecond(version)
-    ? all(payload, tags.attributeReference).map(referencedName)
-    : all(payload, tags.attributeName).map((item) => valueIn(item, 'text'));
-  if (new Set(names).size < names.length) throw new Refusal(reasons.invalidMessage, 'an attribute is named twice');
-  return names;
+  if (!isSecond(version)) return readNames(payload);
+  return distinct(all(payload, tags.attributeReference).map(referencedName));
 }
 
-/** Names of attributes that are wrapped with a key. */
-export function readWrappedNames(specification: Structure): readonly string[] {
-  return all(specification, tags.attributeName).map((item) => valueIn(item, 'text'));
+/** Names of attributes as 1.x has them, and all versions those that are wrapped with a key. Throws as above. */
+export function readNames(from: Structure): readonly string[] {
+  return distinct(all(from, tags.attributeName).map((item) => valueIn(item, 'text')));
+}
+
+function distinct(names: readonly string[]): readonly string[] {
+  if (new Set(names).size < names.length) throw new Refusal(reasons.invalidMessage, 'an attribute is named twice');
+  return names;
 }
 
 /** The name that a payload of 2.x refers to. */
@@ -149,9 +159,11 @@ export function readReference(payload: Structure): string {
   throw new Refusal(reasons.missingData, 'the reference to the attribute is missing');
 }
 
+/** An attribute that is not known here has a name of its own, by which nothing is kept. */
 function referencedName(item: Item): string {
-  if (item.type === 'structure') return customName(item);
-  return ruleTagged(valueIn(item, 'enumeration'))?.name ?? '';
+  if (item.type === 'structure') return customName(item) ?? `unknown ${toBase64(encodeItem(item))}`;
+  const tag = valueIn(item, 'enumeration');
+  return ruleTagged(tag)?.name ?? `unknown ${tag}`;
 }
 
 /** The attributes in all structures of that field: a Template-Attribute, or Attributes from 2.0 on. */
@@ -165,7 +177,7 @@ export function readAttributes(
   const given = all(payload, isSecond(version) ? second : first).flatMap((item) => valueIn(item, 'structure'));
   if (given.length > attributeLimits.ofObject) throw new Refusal(reasons.invalidField, 'too many attributes');
   return given
-    .filter((item) => !isOdd(item))
+    .filter((item) => !isSearch || !isSearchField(item))
     .map((item) => {
       if (item.tag === tags.name && !isSecond(version)) {
         throw new Refusal(reasons.itemNotFound, 'there are no templates here');
@@ -174,16 +186,18 @@ export function readAttributes(
     });
 }
 
-/** Whether it is a field of Locate, which some clients send as an attribute: it says nothing of an object. */
-function isOdd(item: Item): boolean {
-  return item.type === 'structure' && item.value.some(({ value }) => value === 'Storage Status Mask');
+/** Whether it is a field of Locate, which some clients send as an attribute to look for: it says nothing of an object. */
+export function isSearchField(item: Item): boolean {
+  return item.type === 'structure' && fieldOf(item, tags.attributeName, 'text') === 'Storage Status Mask';
 }
 
-/** The attributes in the structure of that tag, with one of them. */
+/** The attribute in the structure of that tag, or of 1.x. Throws `Refusal` for none, and for several. */
 export function readOne(version: Version, payload: Structure, second: number): Attribute {
-  const holder = isSecond(version) ? structureIn(payload, second)?.value[0] : one(payload, tags.attribute);
-  if (!holder) throw new Refusal(reasons.missingData, 'the attribute is missing');
-  return readAttribute(version, holder);
+  const held = isSecond(version) ? structureIn(payload, second)?.value : all(payload, tags.attribute);
+  const [first, more] = held ?? [];
+  if (!first) throw new Refusal(reasons.missingData, 'the attribute is missing');
+  if (more) throw new Refusal(reasons.invalidMessage, 'expected one attribute, got several');
+  return readAttribute(version, first);
 }
 
 type Values = ReadonlyMap<number, Item>;

@@ -57,8 +57,9 @@ function parametersOf(object: KmipObject, payload: Structure): Structure | undef
   return own?.type === 'structure' ? own : undefined;
 }
 
-function dataIn(payload: Structure, tag: number = tags.data): Uint8Array {
-  const data = fieldOf(payload, tag, 'bytes') ?? new Uint8Array();
+/** The bytes of a field; none if it is absent. Throws `Refusal` for more than an operation takes. */
+export function dataOf(from: Structure | undefined, tag: number): Uint8Array {
+  const data = fieldOf(from, tag, 'bytes') ?? new Uint8Array();
   if (data.length <= mostData) return data;
   throw new Refusal(reasons.invalidField, `one operation takes at most ${mostData} bytes`);
 }
@@ -119,7 +120,7 @@ export const encrypt: Operation = {
     const object = work.find(payload, 'encrypt');
     const use = keyInUse(work, object, uses.encrypt);
     refuseStreams(payload);
-    const data = dataIn(payload);
+    const data = dataOf(payload, tags.data);
     const from = parametersOf(object, payload);
     takeUsage(work, object, data.length);
     const stored = use.toMake(0);
@@ -142,7 +143,7 @@ function sealed(work: Work, use: KeyInUse, payload: Structure, from: Structure |
   const length = mode === 'gcm' ? (fieldOf(from, tags.ivLength, 'integer') ?? 12) : ivLengths[mode];
   if (length < 0 || length > 128) throw new Refusal(reasons.invalidField, 'the length of the initialization vector');
   const iv = mode === 'ecb' ? new Uint8Array() : (given ?? work.ctx.world.random(length));
-  const associated = fieldOf(payload, tags.additionalData, 'bytes') ?? new Uint8Array();
+  const associated = dataOf(payload, tags.additionalData);
   const key = use.opened(use.toRead(versionOfObject(work.ctx, use).version));
   const { bytes, tag } = cryptographic(() => blockEncrypt({ mode, key, iv, padding, associated, tagLength }, data));
   const isApart = work.version >= 14;
@@ -188,7 +189,7 @@ export const decrypt: Operation = {
     const use = keyInUse(work, object, uses.decrypt);
     refuseStreams(payload);
     const from = parametersOf(object, payload);
-    const data = dataIn(payload);
+    const data = dataOf(payload, tags.data);
     const stored = use.toRead(versionOfObject(work.ctx, object).version);
     const key = use.opened(stored);
     const { type } = use;
@@ -215,7 +216,7 @@ function opened(
     throw new Refusal(reasons.invalidMessage, 'the initialization vector is missing');
   }
   const iv = mode === 'ecb' ? new Uint8Array() : (given ?? new Uint8Array());
-  const associated = fieldOf(payload, tags.additionalData, 'bytes') ?? new Uint8Array();
+  const associated = dataOf(payload, tags.additionalData);
   const apart = fieldOf(payload, tags.authenticationTag, 'bytes');
   const isBehind = isAuthenticated(mode) && apart === undefined;
   const tagLength = apart?.length ?? wanted;
@@ -259,7 +260,7 @@ function signingType(type: KeyType): SigningType {
 /** The message to sign, or its hash. */
 function signable(payload: Structure) {
   const isDigest = one(payload, tags.digestedData) !== undefined;
-  return { bytes: dataIn(payload, isDigest ? tags.digestedData : tags.data), isDigest };
+  return { bytes: dataOf(payload, isDigest ? tags.digestedData : tags.data), isDigest };
 }
 
 export const sign: Operation = {
@@ -343,7 +344,7 @@ export const mac: Operation = {
     const use = keyInUse(work, object, uses.mac);
     refuseStreams(payload);
     needOwnAlgorithm(use, parametersOf(object, payload));
-    const data = dataIn(payload);
+    const data = dataOf(payload, tags.data);
     takeUsage(work, object, data.length);
     const stored = use.toMake(0);
     const made = hmac(macHash(use), use.opened(stored), data);
@@ -365,7 +366,7 @@ export const macVerify: Operation = {
     needOwnAlgorithm(use, parametersOf(object, payload));
     const given = fieldOf(payload, tags.macData, 'bytes') ?? new Uint8Array();
     const stored = use.toRead(versionOfObject(work.ctx, object).version);
-    const isValid = isHmac(macHash(use), use.opened(stored), dataIn(payload), given);
+    const isValid = isHmac(macHash(use), use.opened(stored), dataOf(payload, tags.data), given);
     use.count(stored.version);
     return structure(tags.responsePayload, text(tags.uniqueIdentifier, object.id), validityItem(isValid));
   },
@@ -386,7 +387,7 @@ export const hash: Operation = {
     const number = fieldOf(structureIn(payload, tags.cryptographicParameters), tags.hashingAlgorithm, 'enumeration');
     const name = plainHashes[number ?? 0];
     if (!name) throw new Refusal(reasons.invalidField, 'there is no such hash here');
-    return structure(tags.responsePayload, byteString(tags.data, plainDigest(name, dataIn(payload))));
+    return structure(tags.responsePayload, byteString(tags.data, plainDigest(name, dataOf(payload, tags.data))));
   },
 };
 

@@ -2,31 +2,36 @@
 import { type KmipObject, materialOfObject, needMaking } from '../../core/kmip-objects.ts';
 import { blockEncrypt, ivLengths } from '../../crypto/managed/block-modes.ts';
 import { counterKey, type DerivingHash, hashKey, hashLengths, hmacKey } from '../../crypto/managed/derivation.ts';
-import { flagIn, numberIn, readAttributes } from './attributes.ts';
-import { cipherOf, cryptographic } from './cryptography.ts';
+import { type AttributeSet, flagIn, numberIn, readAttributes } from './attributes.ts';
+import { cipherOf, cryptographic, dataOf } from './cryptography.ts';
 import { formats, hashes, objectTypes, usages } from './enumerations.ts';
 import { symmetricKey } from './key-values.ts';
 import { givenSet, linkDerived, makeObject } from './making.ts';
-import { madeShape } from './objects.ts';
+import { attributesOf, madeShape } from './objects.ts';
 import { idAnswer, type Operation, type Work } from './operation.ts';
-import { laterReasons, Refusal, reasons } from './reasons.ts';
+import { Refusal, reasons } from './reasons.ts';
 import { tags } from './tags.ts';
-import { boolean, fieldOf, integer, type Structure, structureIn } from './ttlv.ts';
+import { boolean, fieldOf, integer, one, type Structure, structureIn } from './ttlv.ts';
 import { takeUsage } from './usage-limits.ts';
 import { keyInUse } from './uses.ts';
 
 const methods = { password: 1, hash: 2, hmac: 3, encrypt: 4, counter: 5 } as const;
 
-/** Rounds of PBKDF2 in one message, each block of the hash by itself: a second or two of a core. */
-const mostRounds = 1_000_000;
 const longestDerived = 4096;
+/** Bytes that a round of a hash takes, as rounds are counted. */
+const roundBytes = 64;
+/** Data that counter mode hashes for each block in place: some milliseconds for the longest key. */
+const shortData = 1024;
 
 export const deriveKey: Operation = {
   code: 0x05,
   name: 'Derive Key',
   since: 10,
   action: 'key.derive',
-  isCostly: (payload) => fieldOf(payload, tags.derivationMethod, 'enumeration') === methods.password,
+  isCostly(payload) {
+    const method = fieldOf(payload, tags.derivationMethod, 'enumeration');
+    return method === methods.password || (method === methods.counter && dataIn(payload).length > shortData);
+  },
   run(work, payload) {
     needMaking(work.ctx);
     const objectType = fieldOf(payload, tags.objectType, 'enumeration');
@@ -55,12 +60,7 @@ export const deriveKey: Operation = {
           ? { type: 'secret' as const, key: bytes }
           : symmetricKey(algorithm, bytes);
       const format = objectType === objectTypes.secretData ? formats.opaque : formats.raw;
-      // A key that may not leave does not leave as something derived either.
-      const isKept = !base.key.exportable && flagIn(given, 'Extractable') !== false;
-      const masked = given.first('Cryptographic Usage Mask')
-        ? given
-        : given.withOne('Cryptographic Usage Mask', integer(tags.attributeValue, 0));
-      const set = isKept ? masked.withOne('Extractable', boolean(tags.attributeValue, false)) : masked;
+      const set = asSecret(base, given);
       const shape = madeShape(objectType, format, algorithm, bits);
       const made = makeObject(work, {
         ...{ objectType, kept, shape, set, format },
@@ -74,6 +74,15 @@ export const deriveKey: Operation = {
     }
   },
 };
+
+/** The attributes of a new key. What is derived of a key leaves no more easily than that key itself. */
+function asSecret(base: KmipObject, given: AttributeSet): AttributeSet {
+  const value = tags.attributeValue;
+  const hasMask = given.first('Cryptographic Usage Mask') !== undefined;
+  const masked = hasMask ? given : given.withOne('Cryptographic Usage Mask', integer(value, 0));
+  const kept = base.key.exportable ? masked : masked.withOne('Extractable', boolean(value, false));
+  return flagIn(attributesOf(base), 'Sensitive') ? kept.withOne('Sensitive', boolean(value, true)) : kept;
+}
 
 function derived(work: Work, base: KmipObject, key: Uint8Array, payload: Structure, length: number): Uint8Array {
   const from = structureIn(payload, tags.derivationParameters);
@@ -91,7 +100,7 @@ function derived(work: Work, base: KmipObject, key: Uint8Array, payload: Structu
 }
 
 function dataIn(payload: Structure): Uint8Array {
-  return fieldOf(structureIn(payload, tags.derivationParameters), tags.derivationData, 'bytes') ?? new Uint8Array();
+  return dataOf(structureIn(payload, tags.derivationParameters), tags.derivationData);
 }
 
 interface Derivation {
@@ -110,12 +119,13 @@ function derivedBytes(
 ): Uint8Array {
   switch (method) {
     case methods.password: {
-      const salt = fieldOf(from, tags.salt, 'bytes');
       const iterations = fieldOf(from, tags.iterationCount, 'integer');
-      if (!salt || iterations === undefined)
+      if (!from || !one(from, tags.salt) || iterations === undefined)
         throw new Refusal(reasons.missingData, 'the salt or iteration count is missing');
+      if (iterations < 1) throw new Refusal(reasons.invalidField, 'expected 1 iteration or more');
+      const salt = dataOf(from, tags.salt);
       const hash = hashOf(parameters, 'sha1');
-      needRounds(work, iterations, Math.ceil(length / hashLengths[hash]));
+      spendRounds(work, hash, length, iterations + Math.floor(salt.length / roundBytes));
       return work.keys.run('passwordKey', { hash, key, salt, iterations, length });
     }
     case methods.hash:
@@ -128,22 +138,19 @@ function derivedBytes(
       const iv = given ?? new Uint8Array(ivLengths[cipher.mode]);
       return cryptographic(() => blockEncrypt({ ...cipher, key, iv, associated: new Uint8Array() }, data)).bytes;
     }
-    case methods.counter:
-      return counterKey(hashOf(parameters), key, data, length);
+    case methods.counter: {
+      const derivation = { hash: hashOf(parameters), key, fixed: data, length };
+      spendRounds(work, derivation.hash, length, 1 + Math.floor(data.length / roundBytes));
+      return data.length > shortData ? work.keys.run('counterKey', derivation) : counterKey(derivation);
+    }
     default:
       throw new Refusal(reasons.invalidField, 'keys are not derived by this method here');
   }
 }
 
-function needRounds(work: Work, iterations: number, blocks: number): void {
-  if (iterations < 1) throw new Refusal(reasons.invalidField, 'expected 1 iteration or more');
-  work.rounds += iterations * blocks;
-  if (work.rounds <= mostRounds) return;
-  throw new Refusal(
-    reasons.invalidField,
-    `expected at most ${mostRounds} iterations in one message, counted for each block of the hash`,
-    laterReasons.serverLimitExceeded,
-  );
+/** Counts so many rounds for each block of the hash that the key has. Throws `Refusal`. */
+function spendRounds({ effort }: Work, hash: DerivingHash, length: number, rounds: number): void {
+  effort.spend('rounds', rounds * Math.ceil(length / hashLengths[hash]));
 }
 
 function hashOf(parameters: Structure | undefined, usual?: DerivingHash): DerivingHash {

@@ -19,6 +19,7 @@ export const states = {
 } as const;
 
 export const algorithms = {
+  des: 0x01,
   tripleDes: 0x02,
   aes: 0x03,
   rsa: 0x04,
@@ -69,6 +70,16 @@ export const usages = {
   verifyMac: 0x100,
   derive: 0x200,
 } as const;
+
+/**
+ * Uses that protect something, which usage limits count: those above, Content Commitment, Certificate and CRL Sign,
+ * Generate Cryptogram, and translations that encrypt or wrap.
+ */
+export const protecting =
+  usages.sign | usages.encrypt | usages.wrap | usages.mac | usages.derive | 0x400 | 0x1000 | 0x2000 | 0x4000 | 0x50000;
+
+/** Recommended Curve. */
+export const curveNumbers = { p256: 7, p384: 10, p521: 13, secp256k1: 25, curve25519: 0x45 } as const;
 
 export const linkTypes = {
   publicKey: 0x102,

@@ -8,7 +8,7 @@ import { exportPkcs8, exportTraditional, importKey, importPublicKey } from '../.
 import { rsaOid, rsaPublicNumbers } from '../../crypto/managed/rsa-keys.ts';
 import { KmsError } from '../../errors.ts';
 import { type KeyType, keyTypeFacts, keyTypes } from '../../model/key-types.ts';
-import { algorithms, formats, objectTypes } from './enumerations.ts';
+import { algorithms, curveNumbers, formats, objectTypes } from './enumerations.ts';
 import { Refusal, reasons } from './reasons.ts';
 import { tags } from './tags.ts';
 import { bigInteger, byteString, fieldOf, type Item, type Structure, structure } from './ttlv.ts';
@@ -40,7 +40,7 @@ export function algorithmOf(type: KeyType): number | undefined {
 }
 
 /** Whether that is the type's algorithm, by any of its names. */
-function isAlgorithmOf(type: KeyType, algorithm: number): boolean {
+export function isAlgorithmOf(type: KeyType, algorithm: number): boolean {
   const own = algorithmOf(type);
   if (own === algorithms.ec) return ecAlgorithms.includes(algorithm);
   return own === algorithm;
@@ -49,11 +49,38 @@ function isAlgorithmOf(type: KeyType, algorithm: number): boolean {
 const ecAlgorithms: readonly number[] = [algorithms.ec, algorithms.ecdsa, algorithms.ecdh];
 
 const curves: Readonly<Record<number, KeyType>> = {
-  7: 'ecdsa-p256',
-  10: 'ecdsa-p384',
-  13: 'ecdsa-p521',
-  25: 'ecdsa-secp256k1',
+  [curveNumbers.p256]: 'ecdsa-p256',
+  [curveNumbers.p384]: 'ecdsa-p384',
+  [curveNumbers.p521]: 'ecdsa-p521',
+  [curveNumbers.secp256k1]: 'ecdsa-secp256k1',
+  [curveNumbers.curve25519]: 'ed25519',
 };
+
+/** Facts of a key that attributes may say. */
+export interface KeyFacts {
+  readonly algorithm: number | undefined;
+  readonly bits: number | undefined;
+  readonly curve: number | undefined;
+}
+
+/** The first fact that is not that of a key of the type, by its name; undefined if all are. */
+export function wrongFact(type: KeyType, { algorithm, bits, curve }: KeyFacts): string | undefined {
+  if (algorithm !== undefined && !isAlgorithmOf(type, algorithm)) return 'Cryptographic Algorithm';
+  if (bits !== undefined && bits !== keyTypeFacts[type].kmip?.length) return 'Cryptographic Length';
+  return curve !== undefined && curves[curve] !== type ? 'Cryptographic Domain Parameters' : undefined;
+}
+
+const pairAlgorithms: readonly number[] = [algorithms.rsa, ...ecAlgorithms, algorithms.ed25519];
+
+/** Whether keys of the algorithm are pairs, as far as that is known here. */
+export function isOfPairs(algorithm: number): boolean {
+  return pairAlgorithms.includes(algorithm);
+}
+
+/** Whether keys of the algorithm are symmetric, as far as that is known here. */
+export function isOfOne(algorithm: number): boolean {
+  return !isOfPairs(algorithm) && Object.values<number>(algorithms).includes(algorithm);
+}
 
 /** The type of a key to make; undefined if there is none. */
 export function typeToMake(

@@ -1,10 +1,31 @@
 // Operations on the life of objects: Activate, Revoke, Destroy, Archive, Recover, leases and allocations, and Re-key.
-import { destroyKmipObject, isNative, type KmipObject, moveKmipObject, needMaking } from '../../core/kmip-objects.ts';
+import { isAsymmetric, publicKeyOfVersion } from '../../core/key-versions.ts';
+import {
+  destroyKmipObject,
+  isNative,
+  type KmipObject,
+  materialOfObject,
+  moveKmipObject,
+  needMaking,
+  versionOfObject,
+} from '../../core/kmip-objects.ts';
+import { equalBytes } from '../../crypto/bytes.ts';
+import { publicKeyOf } from '../../crypto/managed/keys.ts';
 import { checkGrowth } from './attribute-limits.ts';
-import { type Attribute, AttributeSet, checkValue, numberIn, readAttributes, timeIn } from './attributes.ts';
+import { AttributeSet, checkValue, numberIn, readAttributes, timeIn } from './attributes.ts';
 import { checkDateOrder } from './date-order.ts';
-import { formats, linkTypes, objectTypes, states } from './enumerations.ts';
-import { addLink, givenSet, linkOf, makeObject, makePair, newSymmetricKey, pairAnswer } from './making.ts';
+import { formats, linkTypes, objectTypes, protecting, states } from './enumerations.ts';
+import {
+  addLink,
+  givenSet,
+  linkOf,
+  makeObject,
+  makePair,
+  needFacts,
+  newSymmetricKey,
+  pairAnswer,
+  pairSets,
+} from './making.ts';
 import {
   allAttributes,
   attributesOf,
@@ -12,6 +33,7 @@ import {
   hasState,
   leaseSeconds,
   madeShape,
+  maskIn,
   stateNumber,
   storeAttributes,
   typeOf,
@@ -30,7 +52,7 @@ import {
   structureIn,
   text,
 } from './ttlv.ts';
-import { newLimits, takeAllocation } from './usage-limits.ts';
+import { newLimits, takeAllocation, usageLeft } from './usage-limits.ts';
 
 const value = tags.attributeValue;
 
@@ -174,10 +196,24 @@ export const getUsageAllocation: Operation = {
     const object = work.find(payload, 'export');
     const count = fieldOf(payload, tags.usageLimitsCount, 'long');
     if (count === undefined) throw new Refusal(reasons.missingData, 'the count is missing');
+    if (count < 0n) throw new Refusal(reasons.invalidField, 'expected a count of 0 or more');
+    needProtecting(work, object);
     takeAllocation(work, object, count);
     return idAnswer(object);
   },
 };
+
+/** Throws `Refusal` for an object without limits, or that protects nothing now (specification 1.4 §11.17). */
+function needProtecting(work: Work, object: KmipObject): void {
+  const refuse = (problem: string, later?: number) => new Refusal(reasons.illegalOperation, problem, later);
+  if (usageLeft(object) === undefined) throw refuse('the object has no usage limits');
+  if ((maskIn(object) & protecting) === 0) {
+    throw refuse('the usage mask of the object lets it protect nothing', laterReasons.incompatibleUsageMask);
+  }
+  const stop = timeIn(attributesOf(object), 'Protect Stop Date');
+  if (object.state === 'active' && (stop === undefined || work.now <= stop)) return;
+  throw refuse('the object protects nothing now', laterReasons.wrongState);
+}
 
 const shifted = ['Process Start Date', 'Protect Stop Date', 'Deactivation Date'] as const;
 
@@ -254,14 +290,6 @@ function link(work: Work, old: KmipObject, made: KmipObject): void {
   addLink(work, made, linkTypes.replaced, old.key.id);
 }
 
-function givenTo(work: Work, payload: Structure, ...fields: readonly (readonly [number, number])[]): AttributeSet {
-  const { version } = work;
-  const given: readonly Attribute[] = fields.flatMap(([first, second]) =>
-    readAttributes(version, payload, first, second),
-  );
-  return givenSet(given, version);
-}
-
 export const rekey: Operation = {
   code: 0x04,
   name: 'Re-key',
@@ -272,7 +300,10 @@ export const rekey: Operation = {
     if (typeOf(old) !== objectTypes.symmetricKey) {
       throw new Refusal(reasons.illegalOperation, 'only symmetric keys are replaced by Re-key');
     }
-    const given = givenTo(work, payload, [tags.templateAttribute, tags.attributes]);
+    const given = givenSet(
+      readAttributes(work.version, payload, tags.templateAttribute, tags.attributes),
+      work.version,
+    );
     const set = inherited(work, old, given, fieldOf(payload, tags.offset, 'interval'));
     const algorithm = numberIn(set, 'Cryptographic Algorithm') ?? 0;
     const { bits, ...kept } = newSymmetricKey(work, algorithm, numberIn(set, 'Cryptographic Length'));
@@ -299,6 +330,23 @@ export const rekey: Operation = {
   },
 };
 
+/** Throws `Refusal` unless both are halves of one pair: a client may have changed the link between them. */
+function needOwnPublicKey({ ctx }: Work, secret: KmipObject, open: KmipObject): void {
+  const { type } = secret.key;
+  const found = isAsymmetric(type) && type === open.key.type && typeOf(open) === objectTypes.publicKey;
+  const key = materialOfObject(ctx, secret);
+  try {
+    const there = found ? publicKeyOfVersion(type, versionOfObject(ctx, open)) : undefined;
+    if (found && there && equalBytes(publicKeyOf(type, key), there)) return;
+  } finally {
+    key.fill(0);
+  }
+  throw new Refusal(
+    reasons.illegalOperation,
+    'the link of the private key leads to an object that is not its public key',
+  );
+}
+
 export const rekeyKeyPair: Operation = {
   code: 0x1d,
   name: 'Re-key Key Pair',
@@ -312,14 +360,11 @@ export const rekeyKeyPair: Operation = {
       throw new Refusal(reasons.illegalOperation, 'expected a private key with a link to its public key');
     }
     const open = replaceable(work, openId);
+    needOwnPublicKey(work, secret, open);
     const offset = fieldOf(payload, tags.offset, 'interval');
-    const common = [tags.commonTemplateAttribute, tags.commonAttributes] as const;
-    const ofPrivate = [tags.privateKeyTemplateAttribute, tags.privateKeyAttributes] as const;
-    const ofPublic = [tags.publicKeyTemplateAttribute, tags.publicKeyAttributes] as const;
-    const sets = [
-      inherited(work, secret, givenTo(work, payload, common, ofPrivate), offset),
-      inherited(work, open, givenTo(work, payload, common, ofPublic), offset),
-    ] as const;
+    const given = pairSets(work, payload);
+    needFacts(secret.key.type, given);
+    const sets = [inherited(work, secret, given[0], offset), inherited(work, open, given[1], offset)] as const;
     for (const old of [secret, open]) storeAttributes(work, old, attributesOf(old).withOne('Name', undefined));
     const algorithm = numberIn(sets[0], 'Cryptographic Algorithm') ?? 0;
     const [newSecret, newOpen] = makePair(work, secret.key.type, algorithm, sets, secret.row?.owner);

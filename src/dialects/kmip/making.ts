@@ -10,12 +10,23 @@ import { ruleOf } from './attribute-rules.ts';
 import { type Attribute, AttributeSet, checkValue, flagIn, numberIn, readAttributes, timeIn } from './attributes.ts';
 import { checkDateOrder } from './date-order.ts';
 import { algorithms, formats, linkTypes, objectTypes } from './enumerations.ts';
-import { formatted, type KeptKey, symmetricKey, typeToMake, usualFormat } from './key-values.ts';
+import { formatted, type KeptKey, symmetricKey, typeToMake, usualFormat, wrongFact } from './key-values.ts';
 import { attributesOf, digestItem, keepsSecret, madeShape, shapeText, storeAttributes, usesOf } from './objects.ts';
 import type { Operation, Work } from './operation.ts';
 import { laterReasons, Refusal, reasons } from './reasons.ts';
 import { tags } from './tags.ts';
-import { boolean, date, enumeration, fieldOf, integer, one, type Structure, structure, text } from './ttlv.ts';
+import {
+  boolean,
+  date,
+  enumeration,
+  fieldOf,
+  integer,
+  isSameValue,
+  one,
+  type Structure,
+  structure,
+  text,
+} from './ttlv.ts';
 import { newLimits } from './usage-limits.ts';
 
 const value = tags.attributeValue;
@@ -32,8 +43,7 @@ export function givenSet(given: readonly Attribute[], version: number): Attribut
       if (ignored.has(name)) continue;
       throw new Refusal(reasons.invalidField, `${name} is set by the server`, laterReasons.readOnlyAttribute);
     }
-    const isMany = rule === undefined || rule.isMany === true;
-    if (set.get(name).size > 0 && (!isMany || set.has(name, item))) {
+    if (set.get(name).size > 0 && (!isManyOf(name, version) || set.has(name, item))) {
       throw new Refusal(reasons.invalidField, `${name} is there twice`);
     }
     set = set.withMore(name, name === 'Usage Limits' ? newLimits(item) : item);
@@ -170,14 +180,44 @@ export const create: Operation = {
   },
 };
 
-/** The attributes of one half of a pair: the common ones, and those of its own. */
-function halfSet(work: Work, payload: Structure, first: number, second: number): AttributeSet {
-  const { version } = work;
+type PairSets = readonly [ofPrivate: AttributeSet, ofPublic: AttributeSet];
+
+/** The attributes that a payload gives the halves of a pair. */
+export function pairSets({ version }: Work, payload: Structure): PairSets {
   const common = readAttributes(version, payload, tags.commonTemplateAttribute, tags.commonAttributes);
-  return givenSet([...common, ...readAttributes(version, payload, first, second)], version);
+  const half = (first: number, second: number): AttributeSet => {
+    const own = readAttributes(version, payload, first, second);
+    return givenSet([...commonLeft(common, own, version), ...own], version);
+  };
+  return [
+    half(tags.privateKeyTemplateAttribute, tags.privateKeyAttributes),
+    half(tags.publicKeyTemplateAttribute, tags.publicKeyAttributes),
+  ];
 }
 
-function curveIn(set: AttributeSet): number | undefined {
+/** The common attributes beside a half's own, which win; of those with several values both count (1.4 §4.2). */
+function commonLeft(common: readonly Attribute[], own: readonly Attribute[], version: number): readonly Attribute[] {
+  return common.filter(({ name, value: item }) => {
+    const same = own.filter((each) => each.name === name);
+    return same.length === 0 || (isManyOf(name, version) && !same.some((each) => isSameValue(each.value, item)));
+  });
+}
+
+function isManyOf(name: string, version: number): boolean {
+  const rule = ruleOf(name, version);
+  return rule === undefined || rule.isMany === true;
+}
+
+/** Throws `Refusal` for an attribute that says something else of a key than its type. */
+export function needFacts(type: KeyType, sets: readonly AttributeSet[]): void {
+  for (const set of sets) {
+    const bits = numberIn(set, 'Cryptographic Length');
+    const wrong = wrongFact(type, { algorithm: numberIn(set, 'Cryptographic Algorithm'), bits, curve: curveIn(set) });
+    if (wrong !== undefined) throw new Refusal(reasons.invalidField, `${wrong} is not that of the key`);
+  }
+}
+
+export function curveIn(set: AttributeSet): number | undefined {
   const parameters = set.first('Cryptographic Domain Parameters');
   return parameters?.type === 'structure' ? fieldOf(parameters, tags.recommendedCurve, 'enumeration') : undefined;
 }
@@ -187,7 +227,7 @@ export function makePair(
   work: Work,
   type: KeyType,
   algorithm: number,
-  sets: readonly [ofPrivate: AttributeSet, ofPublic: AttributeSet],
+  sets: PairSets,
   owner?: string,
 ): readonly [KmipObject, KmipObject] {
   if (!isAsymmetric(type)) throw new Refusal(reasons.invalidField, 'no pair is made of this algorithm and length');
@@ -197,13 +237,14 @@ export function makePair(
       const format = usualFormat(type, objectType);
       const material = formatted(kept, format);
       const bits = keyTypeFacts[type].kmip?.length ?? 256;
+      const own = numberIn(set, 'Cryptographic Algorithm') ?? algorithm;
       const object = makeObject(work, {
         owner,
         objectType,
         kept,
         form: 'key',
-        shape: madeShape(objectType, format, algorithm, bits),
-        set: withLength(withAlgorithm(set, algorithm), bits),
+        shape: madeShape(objectType, format, own, bits),
+        set: withLength(withAlgorithm(set, own), bits),
         digested: material?.type === 'bytes' ? material.value : new Uint8Array(),
         format,
         isMade: true,
@@ -268,8 +309,8 @@ export const createKeyPair: Operation = {
   isCostly: () => true,
   run(work, payload) {
     needMaking(work.ctx);
-    const ofPrivate = halfSet(work, payload, tags.privateKeyTemplateAttribute, tags.privateKeyAttributes);
-    const ofPublic = halfSet(work, payload, tags.publicKeyTemplateAttribute, tags.publicKeyAttributes);
+    const sets = pairSets(work, payload);
+    const [ofPrivate, ofPublic] = sets;
     const algorithm =
       numberIn(ofPrivate, 'Cryptographic Algorithm') ?? neededNumber(ofPublic, 'Cryptographic Algorithm');
     const bits = numberIn(ofPrivate, 'Cryptographic Length') ?? numberIn(ofPublic, 'Cryptographic Length');
@@ -277,7 +318,8 @@ export const createKeyPair: Operation = {
     if (type === undefined) {
       throw new Refusal(reasons.invalidField, 'no pair is made of this algorithm, length or curve');
     }
-    const [secret, open] = makePair(work, type, algorithm, [ofPrivate, ofPublic]);
+    needFacts(type, sets);
+    const [secret, open] = makePair(work, type, algorithm, sets);
     return pairAnswer(secret, open);
   },
 };

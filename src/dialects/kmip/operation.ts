@@ -2,11 +2,19 @@
 // placeholder, and the object that its record is about.
 
 import type { KeyWork } from '../../core/key-work.ts';
-import { findKmipObject, type KmipObject, type KmipRight } from '../../core/kmip-objects.ts';
+import {
+  type KmipObject,
+  type KmipRight,
+  knownKmipObject,
+  needKmipRight,
+  noKmipObject,
+} from '../../core/kmip-objects.ts';
 import { keyRef } from '../../core/managed-keys.ts';
 import type { BatchContext } from '../../http/batch-way.ts';
+import type { ActivityDetails } from '../../model/activity-details.ts';
 import type { KeyType } from '../../model/key-types.ts';
 import type { Slices } from '../../store/sql.ts';
+import { Effort } from './effort.ts';
 import { attributesOf } from './objects.ts';
 import { denied, laterReasons, Refusal, reasons } from './reasons.ts';
 import { tags } from './tags.ts';
@@ -34,6 +42,8 @@ interface Found {
   readonly destroyed?: boolean;
 }
 
+/** Characters of an id that a record keeps. */
+const longestAsked = 256;
 const idPlaceholder = 1;
 const [uniqueId, privateId, publicId] = [
   tags.uniqueIdentifier,
@@ -64,12 +74,13 @@ export class Work {
   placeholder: string | undefined = undefined;
   /** By number of the enumeration: the ids that operations of the batch answered with. */
   readonly #ids = new Map<number, string>();
-  /** Objects that the searches of the batch compared. */
-  searched = 0;
-  /** Rounds of PBKDF2 that the batch asked for, each block of the hash by itself. */
-  rounds = 0;
-  /** The managed key that the item is about. */
+  readonly effort = new Effort();
+  /** Name of the managed key that the item is about. */
   subject = '';
+  /** The object that the item named and the client may know of. */
+  #named: KmipObject | undefined;
+  /** The id that the item named. */
+  #asked: string | undefined;
 
   constructor(ctx: BatchContext, version: Version, keys: KeyWork) {
     this.ctx = ctx;
@@ -83,6 +94,22 @@ export class Work {
 
   get isSecond(): boolean {
     return isSecond(this.version);
+  }
+
+  /** Begins with another item. */
+  begin(): void {
+    this.ctx.deed = undefined;
+    this.subject = '';
+    this.#named = undefined;
+    this.#asked = undefined;
+  }
+
+  /** What the record of a refused item says of its object, or else of the id that it named. */
+  refusedObject(): { readonly name: string; readonly deed: ActivityDetails | undefined; readonly asked?: string } {
+    const key = this.#named?.key;
+    if (key) return { name: key.name, deed: { object: keyRef(key) } };
+    const asked = this.#asked?.slice(0, longestAsked).toWellFormed();
+    return { name: '', deed: undefined, ...(asked !== undefined && { asked }) };
   }
 
   /** The id in a field; the placeholder if there is none. */
@@ -122,9 +149,12 @@ export class Work {
   }
 
   byId(id: string, right: KmipRight, { archived = false, destroyed = false }: Found = {}): KmipObject {
-    const found = findKmipObject(this.ctx, id, right);
-    this.subject = found.key.name;
-    this.ctx.note({ object: keyRef(found.key) });
+    this.#asked = id;
+    this.#named = undefined;
+    const found = knownKmipObject(this.ctx, id, right);
+    if (!found) throw noKmipObject();
+    this.isAbout(found);
+    needKmipRight(this.ctx, found, right);
     if (found.isDestroyed && !destroyed) {
       throw new Refusal(reasons.itemNotFound, 'there is no such object', laterReasons.objectDestroyed);
     }
@@ -135,6 +165,13 @@ export class Work {
       throw denied('an operator suspended the object, and resumes it or ends it');
     }
     return found;
+  }
+
+  /** Notes the object that the item is about. */
+  isAbout(object: KmipObject, deed: ActivityDetails = {}): void {
+    this.#named = object;
+    this.subject = object.key.name;
+    this.ctx.note({ object: keyRef(object.key), ...deed });
   }
 
   /** Notes a new object, which items after this one may mean. */

@@ -15,8 +15,9 @@ import {
 } from './lifecycle.ts';
 import { create, createKeyPair } from './making.ts';
 import type { Operation } from './operation.ts';
-import { check, discoverVersions, get, getAttributeList, getAttributes, locate, queryOperation } from './reading.ts';
+import { check, discoverVersions, get, getAttributeList, getAttributes, queryOperation } from './reading.ts';
 import { register } from './registering.ts';
+import { locate } from './searching.ts';
 
 export const operations: readonly Operation[] = [
   create,

@@ -1,21 +1,9 @@
 // Operations that look: Query, Discover Versions, Locate, Get Attributes, Get Attribute List, Check, and Get, which
 // hands a value out.
 import { countUse } from '../../core/key-dependents.ts';
-import { type KmipObject, searchedObjects, versionOfObject } from '../../core/kmip-objects.ts';
-import { keyRef } from '../../core/managed-keys.ts';
-import type { Slices } from '../../store/sql.ts';
+import { type KmipObject, versionOfObject } from '../../core/kmip-objects.ts';
 import { isKnownTo } from './attribute-rules.ts';
-import {
-  type Attribute,
-  type AttributeSet,
-  nameText,
-  readAttribute,
-  readAttributes,
-  readReferences,
-  writeAttribute,
-  writeReference,
-} from './attributes.ts';
-import { states, storage } from './enumerations.ts';
+import { type Attribute, type AttributeSet, readReferences, writeAttribute, writeReference } from './attributes.ts';
 import {
   allAttributes,
   attributesOf,
@@ -40,10 +28,8 @@ import {
   type Item,
   integer,
   interval,
-  isSameValue,
   long,
   one,
-  type Structure,
   structure,
   structureIn,
   text,
@@ -51,7 +37,7 @@ import {
 } from './ttlv.ts';
 import { usageLeft } from './usage-limits.ts';
 import { supportedVersions, versionItem } from './versions.ts';
-import { wrappedValue } from './wrapping.ts';
+import { isLongWrap, wrappedValue } from './wrapping.ts';
 
 const queries = { operations: 1, objects: 2, server: 3 } as const;
 
@@ -94,125 +80,6 @@ export const discoverVersions: Operation = {
     return structure(tags.responsePayload, told.map(versionItem));
   },
 };
-
-/** Objects told by one search. */
-const mostLocated = 1000;
-/** Objects compared in one turn of the event loop. */
-const comparedAtOnce = 200;
-
-/** Objects compared in one message after which no other search begins. */
-const mostSearched = 5000;
-
-interface Search {
-  readonly wanted: readonly Attribute[];
-  readonly storage: number;
-  /** Object Group Member: which members of groups are meant. Undefined for all objects. */
-  readonly member: number | undefined;
-  /** Whether destroyed objects are meant. */
-  readonly isOfDestroyed: boolean;
-}
-
-export const locate: Operation = {
-  code: 0x08,
-  name: 'Locate',
-  since: 10,
-  action: 'key.list',
-  *slices(work, payload): Slices<Structure> {
-    const { version } = work;
-    const own = work.isSecond ? [] : all(payload, tags.attribute).map((item) => readAttribute(version, item, true));
-    // Some clients of 1.x put the attributes in a Template-Attribute.
-    const wanted = [...own, ...readAttributes(version, payload, tags.templateAttribute, tags.attributes, true)];
-    const most = countIn(payload, tags.maximumItems) ?? mostLocated;
-    const skipped = countIn(payload, tags.offsetItems);
-    const search: Search = {
-      wanted,
-      storage: fieldOf(payload, tags.storageStatusMask, 'integer') ?? storage.online,
-      member: memberIn(payload),
-      isOfDestroyed: wanted.some(({ name, value }) => name === 'State' && Number(value.value) >= states.destroyed),
-    };
-    const name = wanted.find((each) => each.name === 'Name');
-    const found: string[] = [];
-    let count = 0;
-    let compared = 0;
-    // One search goes through all objects; many of them in one message would keep the tenant's other requests waiting.
-    if (work.searched >= mostSearched) {
-      throw new Refusal(
-        reasons.permissionDenied,
-        `the searches of a message end after ${mostSearched} objects: search in another message`,
-        laterReasons.serverLimitExceeded,
-      );
-    }
-    for (const object of searchedObjects(work.ctx, nameText(name?.value))) {
-      work.searched++;
-      if (++compared % comparedAtOnce === 0) yield;
-      if (!isWanted(object, search)) continue;
-      const isTold = count++ >= (skipped ?? 0) && found.length < Math.min(most, mostLocated);
-      if (isTold) found.push(object.id);
-      else if (skipped === undefined && found.length >= Math.min(most, mostLocated)) break;
-    }
-    work.placeholder = found.length === 1 ? found[0] : undefined;
-    return structure(
-      tags.responsePayload,
-      skipped !== undefined && version >= 13 ? integer(tags.locatedItems, count) : undefined,
-      found.map((id) => text(tags.uniqueIdentifier, id)),
-    );
-  },
-};
-
-function countIn(payload: Structure, tag: number): number | undefined {
-  const count = fieldOf(payload, tag, 'integer');
-  if (count !== undefined && count < 0) throw new Refusal(reasons.invalidField, 'a negative number of items');
-  return count;
-}
-
-const members = { fresh: 1, any: 2 } as const;
-
-function memberIn(payload: Structure): number | undefined {
-  const member = fieldOf(payload, tags.objectGroupMember, 'enumeration');
-  if (member === undefined || member === members.fresh || member === members.any) return member;
-  throw new Refusal(reasons.invalidField, 'there is no such member of a group');
-}
-
-/** A fresh one was not handed out yet. */
-function isMember(object: KmipObject, member: number | undefined): boolean {
-  if (member === undefined) return true;
-  const set = attributesOf(object);
-  if (!set.first('Object Group')) return false;
-  return member !== members.fresh || set.first('Fresh')?.value === true;
-}
-
-function isWanted(object: KmipObject, { wanted, storage: where, member, isOfDestroyed }: Search): boolean {
-  if (!isMember(object, member)) return false;
-  if (object.isDestroyed !== isOfDestroyed) return false;
-  const isArchived = attributesOf(object).first('Archive Date') !== undefined;
-  if ((where & (isArchived ? storage.archived : storage.online)) === 0) return false;
-  const set = allAttributes(object);
-  return wanted.every((attribute) => fits(set, attribute, wanted));
-}
-
-/** Two dates of one name are a range. */
-function fits(set: AttributeSet, { name, value }: Attribute, wanted: readonly Attribute[]): boolean {
-  const there = [...set.get(name).values()];
-  if (value.type === 'date') {
-    const dates = wanted.flatMap((each) =>
-      each.name === name && each.value.type === 'date' ? [each.value.value] : [],
-    );
-    if (dates.length === 2) {
-      const [low = 0n, high = 0n] = dates.toSorted((a, b) => (a < b ? -1 : 1));
-      return there.some((each) => each.type === 'date' && each.value >= low && each.value <= high);
-    }
-  }
-  if (name === 'Cryptographic Usage Mask' && value.type === 'integer') {
-    return there.some((each) => each.type === 'integer' && (each.value & value.value) === value.value);
-  }
-  if (value.type !== 'structure') return there.some((each) => isSameValue(each, value));
-  // Fields that are left out may have any value.
-  return there.some(
-    (each) =>
-      each.type === 'structure' &&
-      value.value.every((field) => each.value.some((its) => its.tag === field.tag && isSameValue(its, field))),
-  );
-}
 
 /** Attributes in their order, as far as the client knows them. */
 function told(work: Work, set: AttributeSet, names: readonly string[]): readonly Attribute[] {
@@ -270,12 +137,14 @@ export const check: Operation = {
     if (count !== undefined && left !== undefined && count > left) unfit.push(long(tags.usageLimitsCount, left));
     if ((maskIn(object) & mask) !== mask) unfit.push(integer(tags.cryptographicUsageMask, maskIn(object)));
     if (lease > leaseSeconds) unfit.push(interval(tags.leaseTime, leaseSeconds));
+    // Items after this one do not take the object for a fit one.
+    work.placeholder = unfit.length > 0 ? undefined : object.id;
     if (work.isSecond && unfit.length > 0) {
       const { incompatibleUsageMask } = laterReasons;
       throw new Refusal(reasons.permissionDenied, 'the object does not allow what was asked', incompatibleUsageMask);
     }
-    work.placeholder = object.id;
-    return structure(tags.responsePayload, text(tags.uniqueIdentifier, object.id), unfit);
+    if (unfit.length > 0) return structure(tags.responsePayload, unfit);
+    return structure(tags.responsePayload, text(tags.uniqueIdentifier, object.id));
   },
 };
 
@@ -287,10 +156,16 @@ function needHandingOut(work: Work, object: KmipObject, isWrapped: boolean): voi
     const reason = isOld ? reasons.permissionDenied : reasons.notExtractable;
     throw new Refusal(reason, 'the object may not leave the appliance', reasons.notExtractable);
   }
-  if (!isWrapped && attributesOf(object).first('Sensitive')?.value === true) {
+  // One that came wrapped leaves as it came.
+  if (!isWrapped && !cameWrapped(object) && attributesOf(object).first('Sensitive')?.value === true) {
     const reason = isOld ? reasons.permissionDenied : reasons.sensitive;
     throw new Refusal(reason, 'the object leaves the appliance wrapped only', reasons.sensitive);
   }
+}
+
+function cameWrapped(object: KmipObject): boolean {
+  const block = structureIn(shapeOf(object), tags.keyBlock);
+  return block !== undefined && one(block, tags.keyWrappingData) !== undefined;
 }
 
 export const get: Operation = {
@@ -298,6 +173,7 @@ export const get: Operation = {
   name: 'Get',
   since: 10,
   action: 'key.export',
+  isCostly: isLongWrap,
   run(work, payload) {
     const object = work.find(payload, 'export');
     const specification = structureIn(payload, tags.keyWrappingSpecification);
@@ -312,9 +188,9 @@ export const get: Operation = {
     const whole = specification
       ? wrappedValue(work, object, { specification, shape, format, item })
       : withValue(shape, item, format);
-    const how = specification ? ('wrapped' as const) : ('plaintext' as const);
-    work.subject = object.key.name;
-    work.ctx.note({ object: keyRef(object.key), transfer: how });
+    const how = specification || cameWrapped(object) ? ('wrapped' as const) : ('plaintext' as const);
+    // A wrapping key was looked up in between.
+    work.isAbout(object, { transfer: how });
     // Public keys of pairs made otherwise are looked at, as elsewhere; all else counts, so that no key goes unasked.
     if (!object.isPublicHalf) countUse(work.ctx, object.key, versionOfObject(work.ctx, object).version, 'export');
     noLongerFresh(work, object);

@@ -7,8 +7,17 @@ import type { KmipForm } from '../../store/tables/kmip-objects.ts';
 import { type Attribute, type AttributeSet, numberIn, readAttributes } from './attributes.ts';
 import { algorithms, formats, objectTypes } from './enumerations.ts';
 import { checkKnown } from './field-rules.ts';
-import { algorithmOf, asymmetricKey, type KeptKey, symmetricKey } from './key-values.ts';
-import { givenSet, makeObject } from './making.ts';
+import {
+  algorithmOf,
+  asymmetricKey,
+  isOfOne,
+  isOfPairs,
+  type KeptKey,
+  type KeyFacts,
+  symmetricKey,
+  wrongFact,
+} from './key-values.ts';
+import { curveIn, givenSet, makeObject } from './making.ts';
 import { objectTag } from './objects.ts';
 import type { Operation, Work } from './operation.ts';
 import { Refusal, reasons } from './reasons.ts';
@@ -122,8 +131,9 @@ function knownKey(work: Work, objectType: number, { format, algorithm, material 
   return format === formats.opaque && kept.type !== 'secret' ? undefined : kept;
 }
 
-/** Algorithm and length of a key block and of the attributes must agree; either is filled by the other. */
-function agreed(set: AttributeSet, { shape, kept, bytes, format }: Brought, objectType: number) {
+/** Algorithm and length of a key block and of the attributes must agree, and be the key's; either is filled by others. */
+function agreed(set: AttributeSet, brought: Brought, objectType: number) {
+  const { shape, kept, bytes } = brought;
   const block = structureIn(shape, tags.keyBlock);
   if (!block) return { set, shape };
   let filled = set;
@@ -136,30 +146,49 @@ function agreed(set: AttributeSet, { shape, kept, bytes, format }: Brought, obje
       throw new Refusal(reasons.invalidField, `${name} is not that of the key block`);
     }
     const number = given ?? inside ?? known;
-    if (number === undefined) return;
+    if (number === undefined) return number;
     filled = filled.withOne(name, make(value, number));
     if (inside === undefined && objectType !== objectTypes.secretData) whole = inserted(whole, make(tag, number));
+    return number;
   };
+  const { cryptographicAlgorithm, cryptographicLength } = tags;
+  const algorithm = fill('Cryptographic Algorithm', cryptographicAlgorithm, enumeration, algorithmOf(kept.type));
   const isSymmetric = objectType === objectTypes.symmetricKey;
-  fill('Cryptographic Algorithm', tags.cryptographicAlgorithm, enumeration, algorithmOf(kept.type));
-  const bits = isSymmetric ? bytes.length * 8 : keyTypeFacts[kept.type].kmip?.length;
-  fill(
-    'Cryptographic Length',
-    tags.cryptographicLength,
-    integer,
-    objectType === objectTypes.secretData ? undefined : bits,
-  );
-  const isAes = numberIn(filled, 'Cryptographic Algorithm') === algorithms.aes;
-  if (isSymmetric && isAes && format === formats.raw && !one(block, tags.keyWrappingData)) {
-    if (numberIn(filled, 'Cryptographic Length') !== bytes.length * 8) {
-      throw new Refusal(reasons.invalidField, 'Cryptographic Length is not that of the key');
-    }
-  }
+  const known = isSymmetric ? bytes.length * 8 : keyTypeFacts[kept.type].kmip?.length;
+  const isSecret = objectType === objectTypes.secretData;
+  const bits = fill('Cryptographic Length', cryptographicLength, integer, isSecret ? undefined : known);
+  checkFacts(brought, objectType, { algorithm, bits, curve: curveIn(filled) });
   const shaped = structure(
     shape.tag,
     shape.value.map((each) => (each.tag === tags.keyBlock ? whole : each)),
   );
   return { set: filled, shape: shaped };
+}
+
+/**
+ * Throws `Refusal` for an algorithm, length or curve that is not the key's. Values that come wrapped, or in a form that
+ * is not looked into, are told by their clients alone: some keep ciphertexts as opaque keys of AES-256.
+ */
+function checkFacts({ kept, form, format, bytes, shape }: Brought, objectType: number, facts: KeyFacts): void {
+  const { algorithm, bits } = facts;
+  const isOpen = form === 'key' && !one(structureIn(shape, tags.keyBlock) ?? shape, tags.keyWrappingData);
+  const isSymmetric = objectType === objectTypes.symmetricKey;
+  const isPair = objectType === objectTypes.privateKey || objectType === objectTypes.publicKey;
+  const hasOtherKind = algorithm !== undefined && (isSymmetric ? isOfPairs(algorithm) : isPair && isOfOne(algorithm));
+  const wrong = hasOtherKind
+    ? 'Cryptographic Algorithm'
+    : isPair && isOpen
+      ? wrongFact(kept.type, facts)
+      : isSymmetric && isOpen && format !== formats.opaque && !isLengthOf(algorithm, bytes.length, bits)
+        ? 'Cryptographic Length'
+        : undefined;
+  if (wrong !== undefined) throw new Refusal(reasons.invalidField, `${wrong} is not that of the key`);
+}
+
+/** Whether a symmetric key of so many bytes has that length; of DES also without its parity bits. */
+function isLengthOf(algorithm: number | undefined, bytes: number, bits: number | undefined): boolean {
+  if (bits === undefined || bits === bytes * 8) return true;
+  return (algorithm === algorithms.des || algorithm === algorithms.tripleDes) && bits === bytes * 7;
 }
 
 /** With the item before the wrapping data, as the specification orders them. */

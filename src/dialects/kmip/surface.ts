@@ -33,7 +33,7 @@ import { type Operation, Work } from './operation.ts';
 import { operationOf } from './operations.ts';
 import { Refusal, reasonOf, reasons } from './reasons.ts';
 import { tags } from './tags.ts';
-import { one, type Structure } from './ttlv.ts';
+import { encodedLength, one, type Structure } from './ttlv.ts';
 import type { Version } from './versions.ts';
 
 const mediaType = 'application/octet-stream';
@@ -246,19 +246,23 @@ class KmipSurface {
 
   *#runItem(ctx: BatchContext, work: Work, item: BatchItem): Slices<ItemResult> {
     const operation = operationOf(item.operation);
-    ctx.deed = undefined;
-    work.subject = '';
+    work.begin();
     const placeholder = work.placeholder;
     const named = { action: operation?.action ?? 'kmip.query', operation: operation?.name ?? `${item.operation}` };
     try {
       const known = knownOperation(item, work.version);
-      const payload = yield* ctx.tx.savepointInSlices(() => performed(known, work, item.payload));
+      const payload = yield* ctx.tx.savepointInSlices(function* () {
+        const made = yield* performed(known, work, item.payload);
+        work.effort.spend('answered', encodedLength(made));
+        return made;
+      });
       work.answered(known.code, payload);
       this.#record(ctx, work, named, undefined);
       return { payload };
     } catch (error) {
       if (isUnfinished(error)) throw error;
-      work.placeholder = placeholder;
+      // One that was emptied stays so.
+      if (work.placeholder !== undefined) work.placeholder = placeholder;
       this.#record(ctx, work, named, error);
       if (!reasonOf(error)) this.#appliance.logger.error({ err: error, route: kmipPath }, 'an operation failed');
       return { error };
@@ -267,15 +271,16 @@ class KmipSurface {
 
   #record(ctx: BatchContext, work: Work, named: { action: string; operation: string }, error: unknown): void {
     const { action, operation } = named;
+    if (error === undefined) {
+      const { subject: ringname } = work;
+      ctx.acts.push({ action, ringname, status: 200, granted: true, deed: ctx.deed, props: { operation } });
+      return;
+    }
     const isDenied = error instanceof KmsError && error.code === 'forbidden';
-    ctx.acts.push({
-      action,
-      ringname: work.subject,
-      status: error === undefined ? 200 : refused(error).status,
-      granted: !isDenied,
-      deed: error === undefined ? ctx.deed : undefined,
-      props: { operation, ...(error !== undefined && { reason: reasonOf(error)?.reason ?? reasons.generalFailure }) },
-    });
+    const { name: ringname, deed, asked } = work.refusedObject();
+    const reason = reasonOf(error)?.reason ?? reasons.generalFailure;
+    const props = { operation, reason, ...(asked !== undefined && { asked }) };
+    ctx.acts.push({ action, ringname, status: refused(error).status, granted: !isDenied, deed, props });
   }
 }
 
@@ -298,8 +303,9 @@ function markUndone(ctx: BatchContext, from: number, count: number): void {
   for (let n = from; n < from + count; n++) {
     const act = ctx.acts[n];
     if (!act) continue;
-    const status = act.status < 400 ? 409 : act.status;
-    ctx.acts[n] = { ...act, status, deed: undefined, props: { ...act.props, undone: true } };
+    const isDone = act.status < 400;
+    const outcome = isDone ? { status: 409, deed: undefined } : {};
+    ctx.acts[n] = { ...act, ...outcome, props: { ...act.props, undone: true } };
   }
 }
 

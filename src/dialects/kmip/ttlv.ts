@@ -1,7 +1,7 @@
 // TTLV, the encoding of KMIP (specification 1.4 §9.1): each item is a tag of 3 bytes, a type, a length and a value that
 // is padded to 8 bytes. Messages are bounded in length before they are read, and in depth and number of items while
 // they are decoded.
-import { fromUtf8, utf8 } from '../../crypto/bytes.ts';
+import { equalBytes, fromUtf8, utf8 } from '../../crypto/bytes.ts';
 import { Refusal, reasons } from './reasons.ts';
 
 const typeCodes = {
@@ -174,8 +174,13 @@ function padded(length: number): number {
   return (length + 7) & ~7;
 }
 
+/** Bytes of the item as it is sent. */
+export function encodedLength(item: Item): number {
+  return headLength + padded(lengthOf(item));
+}
+
 export function encodeItem(item: Item): Uint8Array {
-  const bytes = new Uint8Array(headLength + padded(lengthOf(item)));
+  const bytes = new Uint8Array(encodedLength(item));
   write(item, bytes, new DataView(bytes.buffer), 0);
   return bytes;
 }
@@ -283,9 +288,6 @@ export function isSameValue(a: Item, b: Item): boolean {
       })
     );
   }
-  if (a.value instanceof Uint8Array) {
-    const other = b.value as Uint8Array;
-    return a.value.length === other.length && a.value.every((byte, n) => byte === other[n]);
-  }
+  if (a.value instanceof Uint8Array) return equalBytes(a.value, b.value as Uint8Array);
   return a.value === b.value;
 }

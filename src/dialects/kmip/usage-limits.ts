@@ -47,6 +47,7 @@ export function takeUsage(work: Work, object: KmipObject, bytes: number): void {
   takeAllocation(work, object, isOfObjects ? 1n : BigInt(bytes));
 }
 
+/** Takes that many bytes or objects off. Throws `Refusal` if there is not as much left. */
 export function takeAllocation(work: Work, object: KmipObject, count: bigint): void {
   const limits = attributesOf(object).first('Usage Limits');
   const left = usageLeft(object);

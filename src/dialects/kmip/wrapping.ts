@@ -2,14 +2,16 @@
 import type { KmipObject } from '../../core/kmip-objects.ts';
 import { wrapKw } from '../../crypto/managed/block-modes.ts';
 import { wrapKwp } from '../../crypto/managed/key-wrap.ts';
+import type { KeyType } from '../../model/key-types.ts';
 import { isKnownTo } from './attribute-rules.ts';
-import { readWrappedNames, writeAttribute } from './attributes.ts';
+import { readNames, writeAttribute } from './attributes.ts';
 import { encodings, modes, usages } from './enumerations.ts';
 import { allAttributes, withValue } from './objects.ts';
 import type { Work } from './operation.ts';
 import { Refusal, reasons } from './reasons.ts';
 import { tags } from './tags.ts';
 import {
+  all,
   byteString,
   encodeItem,
   enumeration,
@@ -19,6 +21,7 @@ import {
   type Structure,
   structure,
   structureIn,
+  text,
 } from './ttlv.ts';
 import { takeUsage } from './usage-limits.ts';
 import { keyInUse } from './uses.ts';
@@ -32,6 +35,11 @@ interface ToWrap {
 }
 
 const encrypting = 1;
+
+/** Bytes that are wrapped at once: the longest value, and as much of attributes. */
+const mostWrapped = 128 * 1024;
+/** Bytes that are wrapped in place: some milliseconds. */
+const shortPlain = 8192;
 
 /** The object with its value wrapped. Throws `Refusal`. */
 export function wrappedValue(
@@ -47,27 +55,27 @@ export function wrappedValue(
     throw new Refusal(reasons.featureNotSupported, 'keys are wrapped by encryption alone');
   }
   const information = structureIn(specification, tags.encryptionKeyInformation);
-  if (!information) throw new Refusal(reasons.missingData, 'the key to wrap with is missing');
+  if (!information || !one(information, tags.uniqueIdentifier)) {
+    throw new Refusal(reasons.missingData, 'the key to wrap with is missing');
+  }
   const option = fieldOf(specification, tags.encodingOption, 'enumeration') ?? encodings.ttlv;
-  const names = readWrappedNames(specification);
+  const names = readNames(specification);
   if (names.length > 0 && option === encodings.none) {
     throw new Refusal(reasons.encodingOptionError, 'attributes are wrapped in TTLV alone');
   }
-  const set = allAttributes(object);
-  const told = names
-    .filter((name) => isKnownTo(name, work.version))
-    .flatMap((name) => [...set.get(name)].map(([index, value]) => ({ name, index, value })));
-  const attributes = told.map((each) => writeAttribute(work.version, each));
-  const plain =
-    option === encodings.none ? materialIn(item) : encodeItem(structure(tags.keyValue, item.value, attributes));
+  const plain = plainValue(work, object, item, option === encodings.none ? undefined : names);
   try {
+    const { id, wrapped } = wrap(work, information, plain);
     const data = structure(
       tags.keyWrappingData,
       enumeration(tags.wrappingMethod, encrypting),
-      information,
+      // An enumeration of 2.x means a key of this batch, and says nothing later.
+      structure(
+        information.tag,
+        information.value.map((each) => (each.tag === tags.uniqueIdentifier ? text(each.tag, id) : each)),
+      ),
       one(specification, tags.encodingOption),
     );
-    const wrapped = wrap(work, information, plain);
     const isNested = option === encodings.none && wantsStructure(work);
     const value = isNested
       ? structure(tags.keyValue, byteString(tags.keyMaterial, wrapped))
@@ -76,6 +84,17 @@ export function wrappedValue(
   } finally {
     plain.fill(0);
   }
+}
+
+/** The bytes to wrap: the key alone, or in TTLV with the attributes of those names. Throws `Refusal` for too many. */
+function plainValue(work: Work, object: KmipObject, item: Structure, names: readonly string[] | undefined): Uint8Array {
+  if (!names) return materialIn(item);
+  const set = allAttributes(object);
+  const attributes = names
+    .filter((name) => isKnownTo(name, work.version))
+    .flatMap((name) => [...set.get(name)].map(([index, value]) => ({ name, index, value })))
+    .map((each) => writeAttribute(work.version, each));
+  return encodeItem(structure(tags.keyValue, item.value, attributes));
 }
 
 /**
@@ -94,10 +113,14 @@ function materialIn(item: Structure): Uint8Array {
   throw new Refusal(reasons.encodingOptionError, 'only bytes are wrapped without TTLV');
 }
 
-function wrap(work: Work, information: Structure, plain: Uint8Array): Uint8Array {
-  const { subject } = work;
+interface Wrapped {
+  /** The wrapping key's. */
+  readonly id: string;
+  readonly wrapped: Uint8Array;
+}
+
+function wrap(work: Work, information: Structure, plain: Uint8Array): Wrapped {
   const kek = work.find(information, 'wrap');
-  work.subject = subject;
   const use = keyInUse(work, kek, { use: 'wrap', right: 'wrap', mask: usages.wrap, protects: true });
   const stored = use.toMake(0);
   const mode = fieldOf(structureIn(information, tags.cryptographicParameters), tags.blockCipherMode, 'enumeration');
@@ -105,9 +128,29 @@ function wrap(work: Work, information: Structure, plain: Uint8Array): Uint8Array
   if (!use.type.startsWith('aes') || (mode !== undefined && !known.includes(mode))) {
     throw new Refusal(reasons.featureNotSupported, 'keys are wrapped by AES key wrap alone');
   }
+  if (plain.length > mostWrapped) {
+    throw new Refusal(
+      reasons.invalidField,
+      `a key is wrapped with its attributes if they have ${mostWrapped} bytes at most`,
+    );
+  }
+  work.effort.spend('wrapped', plain.length);
   takeUsage(work, kek, plain.length);
-  const key = use.opened(stored);
-  const wrapped = mode === modes.keyWrapPadding ? wrapKwp(key, plain) : wrapKw(key, plain);
+  const job = mode === modes.keyWrapPadding ? 'wrapKwp' : 'wrapKw';
+  const input = { key: use.opened(stored), bytes: plain };
+  const wrapped =
+    plain.length > shortPlain
+      ? work.keys.run(job, input)
+      : job === 'wrapKw'
+        ? wrapKw(input.key, plain)
+        : wrapKwp(input.key, plain);
   use.count(stored.version);
-  return wrapped;
+  return { id: kek.id, wrapped };
+}
+
+/** Whether a Get may wrap more than is wrapped in place, of a key of that type, or if that is not known. */
+export function isLongWrap(payload: Structure, type: KeyType | undefined): boolean {
+  const specification = structureIn(payload, tags.keyWrappingSpecification);
+  if (!specification) return false;
+  return type === undefined || type === 'secret' || all(specification, tags.attributeName).length > 0;
 }

@@ -1,7 +1,7 @@
 // Costly work with managed keys on threads of its own, so that no request waits behind an RSA key of somebody else.
 // Callers take turns at the threads, and a long batch gives its turn away after every part.
 import type { MessagePort, Worker } from 'node:worker_threads';
-import { type Ordered, runKeyJob, type WorkResult, wipeHeld } from '../../crypto/managed/key-work.ts';
+import { isDerivation, type Ordered, runKeyJob, type WorkResult, wipeHeld } from '../../crypto/managed/key-work.ts';
 import { generateKey, isRsaType, type ManagedKeyType } from '../../crypto/managed/keys.ts';
 import { generateRsaKey } from '../../crypto/managed/rsa-keys.ts';
 import { systemRandom } from '../../crypto/random.ts';
@@ -36,7 +36,7 @@ const partLength = 32;
 
 /** Whether an order has a turn of its own: it may take a second and more. */
 function isLong(order: Ordered): boolean {
-  return order.name === 'passwordKey' || (order.name === 'generate' && isRsaType(order.type));
+  return isDerivation(order.name) || (order.name === 'generate' && isRsaType(order.type));
 }
 
 /** The orders in parts, in their order. */
