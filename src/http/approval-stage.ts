@@ -1,8 +1,8 @@
 // The stage of a request that asks whether an act needs the word of others. It runs in the act's savepoint, after the
 // act, when it is known what it came to; an act that must wait is taken back, and becomes a request.
-import type { Endpoint } from '../api/endpoint.ts';
+import type { Access, Endpoint } from '../api/endpoint.ts';
 import type { EndpointId } from '../api/endpoints.ts';
-import { askFor, decideAct, NeedsWords, type PlannedAct, type Wait } from '../core/approval-decision.ts';
+import { askFor, type Beforehand, decideAct, NeedsWords, type PlannedAct, type Wait } from '../core/approval-decision.ts';
 import { shownObject } from '../core/approval-objects.ts';
 import { hidden } from '../core/approval-statement.ts';
 import type { Context } from '../core/context.ts';
@@ -40,14 +40,17 @@ const givesWayIn: ReadonlySet<string> = new Set<EndpointId>([
   'updateApiKeyBySecret',
 ]);
 
-/**
- * Lets the act that was just done stand, if it needs no approval or has it. Throws `NeedsWords`. Where no rule is set,
- * it looks at nothing.
- */
-export function approve(ctx: OperationContext, endpoint: Endpoint, input: EndpointInput, admission: Admission): void {
-  if (ctx.tx.approvalRules.list().length === 0 || free.has(endpoint.id)) return;
+/** Lets the act that was just done stand, if it needs no approval or has it. Throws `NeedsWords`. */
+export function approve(
+  ctx: OperationContext,
+  endpoint: Endpoint,
+  input: EndpointInput,
+  admission: Admission,
+  before: Beforehand,
+): void {
+  if (free.has(endpoint.id)) return;
   const act = actOf(ctx, endpoint, input, admission);
-  if (act.actions.length > 0) ctx.approval = decideAct(ctx, act);
+  if (act.actions.length > 0) ctx.approval = decideAct(ctx, act, before);
 }
 
 /** The outcome of an act that was taken back. Rethrows anything but `NeedsWords`. */
@@ -69,7 +72,7 @@ function actOf(ctx: OperationContext, endpoint: Endpoint, input: EndpointInput, 
   const { access, id } = endpoint;
   const { ringname } = admission;
   const { deed, tx, tenant } = ctx;
-  const flag = access.kind === 'flag' ? [access.action] : [];
+  const flag = access.kind === 'flag' ? [actionOfAct(access)] : [];
   const actions = makesAdministrator(ctx, id) ? [...flag, furtherActions.makeAdministrator] : flag;
   const object = objectOf(tx, endpoint, input, ringname, deed);
   const { params, query, body } = input;
@@ -100,6 +103,11 @@ function actOf(ctx: OperationContext, endpoint: Endpoint, input: EndpointInput, 
     reason: wordsIn(input.request, reasonHeader),
     breaking: breakingOf(ctx, input.request),
   };
+}
+
+/** Restoring takes the flag of deleting, but is another act. */
+function actionOfAct({ action, recorded }: Access & { kind: 'flag' }): string {
+  return recorded?.endsWith('.restore') ? recorded : action;
 }
 
 function recordedAs({ access }: Endpoint): string {
