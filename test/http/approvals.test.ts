@@ -2,38 +2,12 @@
 // otherwise.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
-import { Authenticator, appCode } from '../support/authenticator.ts';
-import { addPasskey, addTotp, makeRing, makeRule, makeTransit, type Person, pageOrigin, person } from './samples.ts';
+import { type AnyJson, testAppliance } from '../support/appliance.ts';
+import { approver, code, ids, say, waits } from '../support/approvers.ts';
+import { Authenticator } from '../support/authenticator.ts';
+import { addPasskey, makeRing, makeRule, makeTransit, pageOrigin, person } from './samples.ts';
 
 const minute = 60_000;
-
-interface Approver extends Person {
-  readonly secret: string;
-}
-
-async function approver(a: Appliance, flags: Record<string, boolean> = {}): Promise<Approver> {
-  const one = await person(a, flags);
-  const { secret } = await addTotp(a, one);
-  a.advance(minute);
-  return { ...one, secret };
-}
-
-const code = (a: Appliance, { secret }: Approver): string => appCode(secret, a.world.now());
-
-function say(a: Appliance, who: Approver, id: string, verdict = 'approve') {
-  a.advance(minute / 2);
-  return a.call('POST', `/approvals/requests/${id}/${verdict}`, { code: code(a, who) }, { key: who.key });
-}
-
-const ids = (...people: readonly Person[]): string[] => people.map(({ user }) => user.id);
-
-/** The id of the request that an answer names. */
-function waits({ status, body }: { status: number; body: AnyJson }, given = 0): string {
-  assert.equal(status, 403, JSON.stringify(body));
-  assert.equal(body.approval?.given, given, JSON.stringify(body));
-  return body.approval.id;
-}
 
 /** A ring, and two approvers of its deletion. */
 async function desk(more: object = {}) {
