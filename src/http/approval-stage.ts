@@ -73,7 +73,7 @@ function actOf(ctx: OperationContext, endpoint: Endpoint, input: EndpointInput, 
   const { ringname } = admission;
   const { deed, tx, tenant } = ctx;
   const flag = access.kind === 'flag' ? [actionOfAct(access)] : [];
-  const actions = makesAdministrator(ctx, id) ? [...flag, furtherActions.makeAdministrator] : flag;
+  const actions = [...flag, ...furtherActs(ctx, id)];
   const object = objectOf(tx, endpoint, input, ringname, deed);
   const { params, query, body } = input;
   const ringParam = access.kind === 'flag' && access.ring?.from === 'path' ? access.ring.param : undefined;
@@ -141,6 +141,16 @@ function ringNamed(tx: Tables, path: string, name: string): ResourceRef | undefi
   return key && { type: 'managed-key', id: key.id, name };
 }
 
+/** What an act comes to besides what its flag says. */
+function furtherActs(ctx: OperationContext, id: string): string[] {
+  const { changed = [] } = ctx.deed ?? {};
+  const movesState = id === 'configureManagedKey' && changed.some((field) => /^(?:de)?activateAt$/.test(field));
+  return [
+    ...(movesState ? ['key.state'] : []),
+    ...(makesAdministrator(ctx, id) ? [furtherActions.makeAdministrator] : []),
+  ];
+}
+
 /** Whether somebody gets `*` by it, or could get at an API key or User that has it. */
 function makesAdministrator({ tx, deed, caller }: OperationContext, id: string): boolean {
   if (deed?.granted?.includes('*')) return true;
@@ -158,7 +168,7 @@ function texts(fields: Readonly<Record<string, unknown>>): string[] {
 }
 
 /** The administrator's reason to break the glass; nobody else may by a header. */
-function breakingOf({ caller }: Pick<Context, 'caller'>, request: ApiRequest): string | undefined {
+export function breakingOf({ caller }: Pick<Context, 'caller'>, request: ApiRequest): string | undefined {
   if (headerOf(request, breakGlassHeader) === undefined) return undefined;
   if (caller.kind !== 'local') {
     throw new KmsError('forbidden', 'only the administrator at the machine may break the glass like this', {

@@ -39,7 +39,8 @@ test("Vault's client is refused, and served once it is approved", async () => {
   await say(a, ada, id);
   assert.equal((await decrypt()).body.data.plaintext, base64('hi'));
   assert.equal((await decrypt()).status, 403, 'once');
-  assert.equal((await v1(a, 'DELETE', `transit/keys/${name}/soft-delete`, undefined, { token })).status, 403);
+  await v1(a, 'PUT', `transit/keys/${name}/config`, { deletion_allowed: true });
+  assert.equal((await v1(a, 'DELETE', `transit/keys/${name}`, undefined, { token })).status, 403);
 });
 
 test("AWS's client is denied access, and served once it is approved", async () => {

@@ -236,6 +236,22 @@ test('the administrator at the machine is bound too, unless they break the glass
   assert.equal((await a.call('POST', acknowledge)).body.acknowledged.by.id, a.root.keyid);
 });
 
+test('no local endpoint is a way around a rule', async () => {
+  const a = await testAppliance();
+  const [ada, root] = [await approver(a), await approver(a, { '*': true })];
+  await makeRule(a, { actions: ['admin.make'], objects: ['*'], approvers: { users: ids(ada) } });
+  const local = { key: null, env: { local: true } };
+  a.advance(1);
+  const reset = (of: string) => a.call('POST', '/local/reset-link', { username: of }, local);
+  assert.equal((await reset(ada.user.username)).status, 200);
+  const id = waits(await reset(root.user.username));
+  waits(await a.call('POST', '/local/reset-second-factor', { username: root.user.username }, local));
+  // The administrator gave ada a new way in, and she is no other person any more.
+  assert.equal((await say(a, ada, id)).status, 403);
+  const headers = { 'Kms-Break-Glass': 'locked out' };
+  assert.equal((await a.call('POST', '/local/reset-link', { username: root.user.username }, { ...local, headers })).status, 200);
+});
+
 test('an act that fails uses up nothing', async () => {
   const a = await testAppliance();
   const ada = await approver(a);
