@@ -2,6 +2,7 @@
 // is known by its certificate, each act is authorized and done in a savepoint, and each has its record. The answer
 // waits until all of that is durable.
 import { activityRecord } from '../core/activity.ts';
+import type { NeedsWords, Wait } from '../core/approval-decision.ts';
 import type { Caller, Context, Tenant, World } from '../core/context.ts';
 import { authenticate, authenticateCertificate, type Bearer, noteKeyUse } from '../core/credential.ts';
 import { rehearse } from '../core/key-rehearsal.ts';
@@ -12,7 +13,9 @@ import type { ActivityDetails } from '../model/activity-details.ts';
 import type { Transaction } from '../store/port.ts';
 import type { Slices } from '../store/sql.ts';
 import type { AppliancePort, OpenState } from './appliance-port.ts';
+import { tell } from './approval-notices.ts';
 import { type FairQueue, Turn } from './fair-queue.ts';
+import { holdUntilDecided } from './held-requests.ts';
 import type { ApiRequest } from './request.ts';
 import { atOnce } from './route.ts';
 import type { TenantHandle } from './tenant-directory.ts';
@@ -29,6 +32,8 @@ interface Act {
   readonly props: Readonly<Record<string, unknown>>;
 }
 
+type Actors = Pick<Context, 'tenant' | 'world' | 'address'>;
+
 export class BatchContext implements Context {
   readonly tx: Transaction;
   readonly caller: Caller;
@@ -39,8 +44,12 @@ export class BatchContext implements Context {
   readonly acts: Act[] = [];
   /** The note of the act under way. */
   deed: ActivityDetails | undefined = undefined;
+  /** Set if the last act waits for approval. */
+  waits: Wait | undefined = undefined;
+  /** The reason for that. */
+  needs: NeedsWords | undefined = undefined;
 
-  constructor(tx: Transaction, caller: Caller, actors: Pick<Context, 'tenant' | 'world' | 'address'>, dialect: string) {
+  constructor(tx: Transaction, caller: Caller, actors: Actors, dialect: string) {
     this.tx = tx;
     this.caller = caller;
     this.tenant = actors.tenant;
@@ -68,6 +77,8 @@ interface Batch<R> {
   readonly proof?: string | undefined;
   /** Whether some of its work is to be done on another thread first. */
   readonly isCostly: boolean;
+  /** Whether it is one act, so that it can be held and tried again. */
+  readonly isSingle: boolean;
   /** Whether it may take more than one turn of the event loop. */
   readonly isLong: boolean;
   run(ctx: BatchContext, work: KeyWork): Slices<R>;
@@ -77,6 +88,7 @@ interface BatchResult<R> {
   readonly value: R;
   readonly caller: Caller;
   readonly acts: readonly Act[];
+  readonly waits: Wait | undefined;
 }
 
 /** The refusal of a client whose certificate proves nothing here, or no longer. */
@@ -91,8 +103,23 @@ export class BatchWay {
     this.#queue = queue;
   }
 
-  /** Throws `unauthenticated`, and as the store does. */
+  /** Throws `unauthenticated`, and as the store does. An act that waits for approval may be held, and tried again. */
   async run<R>(request: ApiRequest, open: OpenState, handle: TenantHandle, batch: Batch<R>): Promise<BatchResult<R>> {
+    for (;;) {
+      const result = await this.#runOnce(request, open, handle, batch);
+      const { waits } = result;
+      if (waits?.isNew) tell({ appliance: this.#appliance, open, handle }, { kind: 'request', id: waits.id });
+      if (!waits?.holds || !batch.isSingle) return result;
+      if (!(await holdUntilDecided(waits.id, handle, () => request.isGone?.() ?? false))) return result;
+    }
+  }
+
+  async #runOnce<R>(
+    request: ApiRequest,
+    open: OpenState,
+    handle: TenantHandle,
+    batch: Batch<R>,
+  ): Promise<BatchResult<R>> {
     const refusal = open.refuseWrites();
     if (refusal) throw refusal;
     const turn = new Turn(this.#queue, handle.tenant.id, () => this.#asker(request, handle, batch));
@@ -191,6 +218,6 @@ export class BatchWay {
       const { granted: validAction, props: more, ...told } = act;
       tx.record(activityRecord(world, { ...by, ...told, validAction, props: { ...props, ...more } }));
     }
-    return { value, caller, acts: ctx.acts };
+    return { value, caller, acts: ctx.acts, waits: ctx.waits };
   }
 }
