@@ -2,6 +2,7 @@
 import { type ActivityHead, isSigned, isSignedBy, parseHead } from '../core/activity.ts';
 import { equalBytes, fromUtf8, utf8 } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
+import { startRsa } from '../platform/native-rsa.ts';
 import { type ChainLink, type ChainVerdict, chainStart, placeOf, verifyChain } from '../store/activity/chain.ts';
 import { ApprovalCheck, type ApprovalFindings } from './verify-approvals.ts';
 
@@ -56,6 +57,8 @@ async function verifyRecords(
   tenant?: string,
 ): Promise<ExportVerdict> {
   const { start = chainStart } = expected;
+  // Passkeys may be of RSA.
+  startRsa();
   const approvals = new ApprovalCheck(start.seq === 0, tenant);
   let head = start;
   let count = 0;
