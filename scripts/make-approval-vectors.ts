@@ -290,6 +290,13 @@ function actByGlass(n: number, keyid: string, more: Fields): Draft {
   };
 }
 
+/** An act on a request for which the glass was broken. */
+function onBroken(asked: Asked): Draft {
+  const { props, ...draft } = act(asked, { words: [[]] });
+  const approval = { ...(props.approval as Fields), broken: true };
+  return { ...draft, name: 'act by glass 1', props: { ...props, approval } };
+}
+
 const { assertion: byCy, factor: factorOfCy } = word(fifth, cy).props.approval as Fields;
 const history: readonly Draft[] = [
   { name: 'made', action: 'key.create', keyid: 'local', ringname: 'payroll', props: { object: payroll } },
@@ -323,7 +330,7 @@ const history: readonly Draft[] = [
   },
   ask(fifth),
   glassBroken(1, { id: idOf('appr', 5), factor: factorOfCy, assertion: byCy }),
-  actByGlass(1, cy, { id: idOf('appr', 5) }),
+  onBroken(fifth),
   actByGlass(2, 'local', {}),
   glassBroken(2, {}),
   ask(administrator),
@@ -437,7 +444,12 @@ verdicts.push(
  * A case whose record `at`, by its name in the changed history, is what a verifier must name; none: it is valid. The
  * export ends there, unless it has to be `whole`.
  */
-function changed(name: string, change: (drafts: readonly Draft[]) => readonly Draft[], at?: string, whole?: 'whole'): void {
+function changed(
+  name: string,
+  change: (drafts: readonly Draft[]) => readonly Draft[],
+  at?: string,
+  whole?: 'whole',
+): void {
   const drafts = change(history);
   const record = at === undefined ? undefined : numberOf(at, drafts);
   const { text } = exported(whole ? drafts : drafts.slice(0, record ?? 8));
@@ -712,6 +724,18 @@ changed(
 );
 
 // Broken glass.
+changed('an act on a request as if its glass were broken', said('act 1.1', { broken: true }), 'act 1.1');
+changed(
+  'an act with fewer words on a request whose glass was broken',
+  said('act by glass 1', { broken: false }),
+  'act by glass 1',
+);
+changed('glass broken for one and used for another', said('glass 1', { id: idOf('appr', 1) }), 'glass 1');
+changed(
+  'a request done twice by broken glass',
+  (drafts) => drafts.toSpliced(19, 0, { ...(drafts[18] as Draft), name: 'again' }),
+  'again',
+);
 changed('glass that no record tells of', dropped('glass 2'), 'act by glass 2', 'whole');
 changed('one glass broken twice', (drafts) => [...drafts, { ...glassBroken(2, {}), name: 'again' }], 'again');
 changed('glass broken for no request', said('glass 1', { id: idOf('appr', 9) }), 'glass 1');

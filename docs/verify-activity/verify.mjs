@@ -311,6 +311,7 @@ function breakGlass(seq, { glass, id, factor, assertion }) {
   if (!isWord(glass) || glasses.has(glass)) bad(seq, 'breaks the glass under an id that is taken');
   glasses.add(glass);
   const request = id === undefined ? undefined : requestOf(seq, id, 'breaks the glass for no request');
+  if (request) request.glass = glass;
   if (request && assertion !== undefined) needAssertion(seq, request.digest, factor, assertion);
 }
 
@@ -332,6 +333,12 @@ function act(seq, record, said) {
   if (request.isOver) bad(seq, 'was done after the request was over');
   const often = 'was done more often, or later, than was approved';
   if (said.use !== request.uses + 1) bad(seq, often);
+  if (said.broken === true) {
+    if (request.glass === undefined) bad(seq, 'was done by broken glass that no record tells of');
+    request.uses++;
+    acts--;
+    return void broken.push({ seq, action, keyid, glass: request.glass });
+  }
   if (!Array.isArray(said.rules) || said.rules.length === 0) bad(seq, 'was done by no rule');
   const grantedAt = Math.max(...said.rules.map((rule) => completedAt(seq, rule, request)));
   for (const { window } of said.rules)

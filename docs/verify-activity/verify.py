@@ -336,7 +336,8 @@ class Approvals:
             bad(seq, "has a statement of another tenant")
         if name in self.requests:
             bad(seq, "asks for approval under an id that is taken")
-        self.requests[name] = {**stated, "digest": digest, "words": {}, "is_over": False, "uses": 0}
+        names = "requester", "recorded", "ring", "object"
+        self.requests[name] = {**{each: stated[each] for each in names}, "digest": digest, "words": {}, "is_over": False, "uses": 0}
 
     def request_of(self, seq, said, why):
         """None where it was made before the export begins."""
@@ -383,6 +384,8 @@ class Approvals:
             bad(seq, "breaks the glass under an id that is taken")
         self.glasses.add(glass)
         request = self.request_of(seq, said, "breaks the glass for no request") if "id" in said else None
+        if request:
+            request["glass"] = glass
         if request and "assertion" in said:
             self.need_assertion(seq, request["digest"], said)
 
@@ -409,6 +412,13 @@ class Approvals:
             bad(seq, "was done after the request was over")
         if not is_same(said["use"], float(request["uses"] + 1)):
             bad(seq, self.often)
+        if said.get("broken") is True:
+            if "glass" not in request:
+                bad(seq, "was done by broken glass that no record tells of")
+            request["uses"] += 1
+            self.acts -= 1
+            self.broken.append((seq, record["action"], record["keyid"], request["glass"]))
+            return
         rules = said.get("rules")
         if type(rules) is not list or not rules:
             bad(seq, "was done by no rule")

@@ -57,6 +57,8 @@ interface Request {
   readonly words: Map<string, Word>;
   isOver: boolean;
   uses: number;
+  /** The breaking of the glass for it. */
+  glass?: string;
 }
 
 interface Rule {
@@ -219,7 +221,9 @@ export class ApprovalCheck {
     this.#glass.add(glass);
     const request = id === undefined ? undefined : this.#requestOf(id);
     if (request === 'none') return 'breaks the glass for no request';
-    if (!request || assertion === undefined) return undefined;
+    if (!request) return undefined;
+    request.glass = glass;
+    if (assertion === undefined) return undefined;
     return this.#signed(request.digest, factor, assertion) === 'not'
       ? 'has an assertion that does not verify'
       : undefined;
@@ -242,7 +246,10 @@ export class ApprovalCheck {
       this.#unchecked++;
       return undefined;
     }
-    const problem = misfitOf(record, said, request) ?? this.#miscount(record, said.rules, request);
+    const misfit = misfitOf(record, said, request);
+    if (misfit !== undefined) return misfit;
+    if (said.broken === true) return this.#actOnBroken(record, request);
+    const problem = this.#miscount(record, said.rules, request);
     if (problem !== undefined) return problem;
     if (request.uses++ === 0) {
       this.#done.push({
@@ -253,6 +260,15 @@ export class ApprovalCheck {
         words: countedIn(said.rules, request),
       });
     }
+    return undefined;
+  }
+
+  /** What was done on a request for which the glass was broken before. */
+  #actOnBroken({ seq, action, keyid }: OwnRecord, request: Request): string | undefined {
+    if (request.glass === undefined) return 'was done by broken glass that no record tells of';
+    request.uses++;
+    this.#acts--;
+    this.#broken.push({ record: seq, action, by: keyid, glass: request.glass });
     return undefined;
   }
 
