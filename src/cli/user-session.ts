@@ -5,9 +5,9 @@ import { KmsError } from '../errors.ts';
 import { isJsonObject } from '../model/json.ts';
 import type { CliOf } from './command.ts';
 import { type Connection, withClient } from './connect.ts';
+import type { userLogin } from './grammar/approval.ts';
 import { write } from './io.ts';
 import { askLine, readLines, readSecret, readSecretFile } from './secrets.ts';
-import type { userLogin } from './grammar/approval.ts';
 
 type LoginCli = CliOf<typeof userLogin>;
 
@@ -16,6 +16,7 @@ const accessToken = /^Bearer kmsat_/;
 
 interface UserSession {
   readonly client: Client;
+  readonly connection: Connection;
   /** A code of the app, once more than for the login. */
   code(): Promise<string>;
 }
@@ -24,19 +25,15 @@ interface UserSession {
  * Runs `use` as a user: the one whose access token is the credential, or one who logs in now. Throws `refused` where a
  * passkey alone would do.
  */
-export async function asUser<T>(
-  cli: LoginCli,
-  page: string,
-  use: (session: UserSession) => Promise<T>,
-): Promise<T> {
+export async function asUser<T>(cli: LoginCli, page: string, use: (session: UserSession) => Promise<T>): Promise<T> {
   return withClient(cli, async (client, connection) => {
     const answers = new Answers(cli);
     const code = (): Promise<string> => answers.secret('code of your app');
-    if (accessToken.test(connection.headers.authorization ?? '')) return use({ client, code });
+    if (accessToken.test(connection.headers.authorization ?? '')) return use({ client, connection, code });
     const token = await logIn(cli, connection, answers, consolePage(connection, page));
     const session = clientOf(connection, token);
     try {
-      return await use({ client: session, code });
+      return await use({ client: session, connection, code });
     } finally {
       await session.logout().catch(() => undefined);
     }
@@ -62,18 +59,22 @@ async function logIn(cli: LoginCli, connection: Connection, answers: Answers, th
   } catch (error) {
     const kinds = secondFactorsIn(error);
     if (kinds === undefined) throw error;
-    if (!kinds.includes('totp')) throw noCode(there);
+    if (!kinds.includes('totp')) throw noCode(kinds, there);
     return (await client.login({ username, password, code: await answers.secret('code of your app') })).accessToken;
   }
 }
 
 /** Kinds of second factors that an answer asks for; undefined if it does not. */
-export function secondFactorsIn(error: unknown): readonly unknown[] | undefined {
+function secondFactorsIn(error: unknown): readonly unknown[] | undefined {
   const { body } = error instanceof KmsError ? error : {};
   return isJsonObject(body) && Array.isArray(body.secondFactor) ? body.secondFactor : undefined;
 }
 
-export function noCode(there: string): KmsError {
+/** The error of who has no app that shows codes. */
+export function noCode(kinds: readonly unknown[], there: string): KmsError {
+  if (!kinds.includes('passkey')) {
+    return new KmsError('refused', 'you have no second factor', { hint: 'add one in the console, under Your account' });
+  }
   return new KmsError('refused', 'a passkey cannot be used in a terminal, and you have no app that shows codes', {
     hint: `do it ${there}`,
   });
@@ -99,7 +100,9 @@ class Answers {
   async secret(what: string): Promise<string> {
     const typed = this.#isTerminal ? await readSecret(this.#cli, what) : await this.#nextLine();
     if (typed) return typed;
-    throw this.#cli.wrong(`expected the ${what} ${this.#isTerminal ? 'at the terminal' : 'as a line of stdin'}, got nothing`);
+    throw this.#cli.wrong(
+      `expected the ${what} ${this.#isTerminal ? 'at the terminal' : 'as a line of stdin'}, got nothing`,
+    );
   }
 
   async #nextLine(): Promise<string | undefined> {

@@ -5,12 +5,12 @@ import { KmsError } from '../../errors.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { confirm, detailsFrom } from '../confirm.ts';
 import { withClient } from '../connect.ts';
-import type { approvalRule } from '../grammar/approval.ts';
+import type { approvalRule, terms } from '../grammar/approval.ts';
 import { say } from '../io.ts';
 import { type Pair, printJson, printLine, printTable, printThing } from '../output.ts';
 import { timeText } from './apikey.ts';
 
-type Terms = CliOf<typeof approvalRule.create> | CliOf<typeof approvalRule.update>;
+type Terms = CliOf<typeof terms>;
 
 export async function create(cli: CliOf<typeof approvalRule.create>): Promise<void> {
   const approvers = approversOf(cli);

@@ -1,7 +1,6 @@
 // Commands for requests that wait for approval, the words about them, and broken glass.
 import type { ApprovalRequest, BrokenGlass } from '../../api/approvals.ts';
 import type { Client } from '../../client/client.ts';
-import { KmsError } from '../../errors.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { withClient } from '../connect.ts';
 import type { approval, userLogin } from '../grammar/approval.ts';
@@ -9,7 +8,7 @@ import { say } from '../io.ts';
 import { type Pair, printJson, printLine, printTable, printThing } from '../output.ts';
 import type { Column } from '../table.ts';
 import { namedRemote } from '../target.ts';
-import { asUser, consolePage, noCode, secondFactorsIn } from '../user-session.ts';
+import { asUser, consolePage, noCode } from '../user-session.ts';
 import { timeText } from './apikey.ts';
 import { windowText } from './approval-rule.ts';
 
@@ -59,18 +58,14 @@ export async function deny(cli: CliOf<typeof approval.deny>): Promise<void> {
 
 type Say = (client: Client, code?: string) => Promise<ApprovalRequest>;
 
-/** Says a word as a user, with a code where the login was too long ago, and prints the request as it is then. */
+/** Says a word as a user, with a code unless the login proved a second factor just now, and prints the request. */
 async function saying(cli: CliOf<typeof userLogin>, id: string, say: Say): Promise<void> {
   const page = `/console/approvals/${encodeURIComponent(id)}`;
   const request = await asUser(cli, page, async ({ client, connection, code }) => {
-    try {
-      return await say(client);
-    } catch (error) {
-      const kinds = secondFactorsIn(error);
-      if (kinds === undefined) throw error;
-      if (!kinds.includes('totp')) throw noCode(consolePage(connection, page));
-      return say(client, await code());
-    }
+    const { fresh, secondFactor } = await client.getApprovalOptions({ id });
+    if (fresh) return say(client);
+    if (!secondFactor.includes('totp')) throw noCode(secondFactor, consolePage(connection, page));
+    return say(client, await code());
   });
   await printThing(cli, request, requestPairs(request));
 }
@@ -101,7 +96,9 @@ export async function breakGlass(cli: CliOf<typeof approval.breakGlass>): Promis
   const remote = namedRemote(cli);
   if (remote !== undefined) {
     const option = remote.server === undefined ? '--profile' : '--server';
-    throw cli.wrong(`this works on the machine of the appliance only, not with ${option}; a user can with --request ID`);
+    throw cli.wrong(
+      `this works on the machine of the appliance only, not with ${option}; a user can with --request ID`,
+    );
   }
   return cli.run(words[0] === 'kms' ? words.slice(1) : words, { breakingGlass: reason });
 }
@@ -117,7 +114,12 @@ export async function brokenGlass(cli: Cli): Promise<void> {
       { title: 'by', value: ({ by }) => personText(by), name: true },
       { title: 'act', value: ({ action }) => action, name: true },
       { title: 'on', value: ({ object }) => (object ? thingText(object) : ''), name: true },
-      { title: 'acknowledged', value: acknowledgedText, name: true, isRed: ({ acknowledged }) => acknowledged === null },
+      {
+        title: 'acknowledged',
+        value: acknowledgedText,
+        name: true,
+        isRed: ({ acknowledged }) => acknowledged === null,
+      },
       { title: 'reason', value: ({ reason }) => reason, spare: true },
     ]);
   });
@@ -127,7 +129,8 @@ export async function acknowledge(cli: CliOf<typeof approval.acknowledge>): Prom
   await withClient(cli, async (client) => {
     const broken = await client.acknowledgeBrokenGlass({ id: cli.get('<ID>') });
     if (cli.json) await printJson(cli, broken);
-    else await printLine(cli, `${broken.id} is acknowledged; it was broken by ${personText(broken.by)}: ${broken.reason}`);
+    else
+      await printLine(cli, `${broken.id} is acknowledged; it was broken by ${personText(broken.by)}: ${broken.reason}`);
   });
 }
 
@@ -155,7 +158,8 @@ function acknowledgedText({ acknowledged }: BrokenGlass): string {
 
 function requestPairs(request: ApprovalRequest): readonly Pair[] {
   const { requester, object, shown, effects, rules, words, broken, uses, may } = request;
-  const code = (value: object): string | undefined => (Object.keys(value).length > 0 ? JSON.stringify(value) : undefined);
+  const code = (value: object): string | undefined =>
+    Object.keys(value).length > 0 ? JSON.stringify(value) : undefined;
   return [
     ['id', request.id],
     ['state', broken ? `${request.state}, by broken glass` : request.state],
@@ -193,7 +197,16 @@ function requestPairs(request: ApprovalRequest): readonly Pair[] {
   ];
 }
 
-function wordText({ by, verdict, factor, signed, reason, counts, problem, at }: ApprovalRequest['words'][number]): string {
+function wordText({
+  by,
+  verdict,
+  factor,
+  signed,
+  reason,
+  counts,
+  problem,
+  at,
+}: ApprovalRequest['words'][number]): string {
   const proof = signed ? 'signed by a passkey' : factor === 'totp' ? 'with a code' : 'after a login by passkey';
   const why = reason === undefined ? '' : `: ${reason}`;
   const not = counts ? '' : `; does not count: ${problem ?? ''}`;

@@ -1,8 +1,28 @@
 // The commands about approvals, `kms approval …` and `kms approval rule …`.
-import { approvalModes, longestWindow, presetNames, requestStates, shortestWindow } from '../../model/approval-rules.ts';
-import { parseAge } from '../../model/ages.ts';
+
 import { KmsError } from '../../errors.ts';
-import { argument, atLeast, command, integer, type Kind, list, moment, oneOf, path, rest, text, toggle } from './declaration.ts';
+import { parseAge } from '../../model/ages.ts';
+import {
+  approvalModes,
+  longestWindow,
+  presetNames,
+  requestStates,
+  shortestWindow,
+} from '../../model/approval-rules.ts';
+import {
+  argument,
+  atLeast,
+  command,
+  integer,
+  type Kind,
+  list,
+  moment,
+  oneOf,
+  path,
+  rest,
+  text,
+  toggle,
+} from './declaration.ts';
 import { destroying } from './option-sets.ts';
 
 /** Seconds, or `once`. */
@@ -21,14 +41,18 @@ function window(placeholder: string, about: string): Kind<'once' | number | unde
   };
 }
 
-const terms = {
+export const terms = {
   '--preset': oneOf('NAME', 'the acts of this preset; see `kms approval rule presets`', presetNames),
   '--action': list('FLAG', 'an act, as the permission flag that it takes, wildcards allowed', 'flag'),
   '--object': list('NAME', 'a name or id of what it is done to, * for any letters (default: anything)'),
   '--approver': list('USER', 'a user who may approve', 'user'),
   '--approver-flag': text('FLAG', 'or: every user with this permission may approve', 'flag'),
   '--count': atLeast(1, integer('N', 'how many of them must approve (default: 1)')),
-  '--mode': oneOf('MODE', 'ask: refuse at once, try again later (default); hold: wait for up to a minute first', approvalModes),
+  '--mode': oneOf(
+    'MODE',
+    'ask: refuse at once, try again later (default); hold: wait for up to a minute first',
+    approvalModes,
+  ),
   '--window': window('once|AGE', 'once (default), or for how long the same may be done again: 5m to 24h'),
   '--breaker': list('USER', 'a user who may break the glass', 'user'),
   '--expires': moment('TIME|AGE', 'when the rule ends: a time, an age such as 90d from now, or never'),
@@ -88,7 +112,12 @@ export const approval = {
       '--inbox': toggle('only those that wait for your word'),
     },
   ),
-  show: command('show', 'show a request: what was asked for, by whom, and whose word it has', [`kms approval show ${requestId}`], request),
+  show: command(
+    'show',
+    'show a request: what was asked for, by whom, and whose word it has',
+    [`kms approval show ${requestId}`],
+    request,
+  ),
   approve: command(
     'approve',
     'approve a request, as a user with a second factor from an app; add --reason to say why',
