@@ -33,6 +33,8 @@ export interface Session {
   readonly io: Io;
   readonly help: { readonly out: string[]; readonly err: string[] };
   exitCode: number;
+  /** Runs another command line in this process; resolves to its exit code. */
+  run(io: Io): Promise<number>;
 }
 
 /** Options from a file, used where neither the command line nor the environment gives one. */
@@ -142,6 +144,22 @@ export class Cli<out V = object> {
   /** Whether the output is JSON. */
   get json(): boolean {
     return this.globals.get('--json');
+  }
+
+  /**
+   * Runs another command line here, with the global options of this one. Resolves to its exit code; what goes wrong has
+   * been said then.
+   */
+  run(words: readonly string[], more: Pick<Io, 'breakingGlass'>): Promise<number> {
+    const { root } = this.#command;
+    const typed = root.options.flatMap(({ long = '', required }) => {
+      if (!root.isTyped(long)) return [];
+      return required ? [long, String(root.given(long))] : [long];
+    });
+    const own = Object.fromEntries(Object.entries(more).map(([name, value]) => [name, { value }]));
+    // What is typed later wins.
+    const io: Io = Object.create(this.io, { ...own, args: { value: [...typed, ...words] } });
+    return root.session.run(io);
   }
 
   /** The whole grammar. */

@@ -21,6 +21,7 @@ import { isServing, socketFetch } from './local-socket.ts';
 import { keySources } from './master-key.ts';
 import { withNearName } from './near-names.ts';
 import { inOwnWords } from './own-words.ts';
+import { withReason } from './reason.ts';
 import { type Watched, watched } from './seen-states.ts';
 import { dataDirectory, isOpenToOthers, namedRemote, type Remote, remoteOf, sharedStore } from './target.ts';
 import { visible } from './text.ts';
@@ -218,7 +219,7 @@ export async function localHeaders(cli: Cli): Promise<Record<string, string>> {
 
 async function locally(cli: Cli, way: Way, { fetch, close }: Pick<Connection, 'fetch' | 'close'>): Promise<Connection> {
   const headers = await localHeaders(cli);
-  const { send, save, applianceId, seen } = watched(cli, stoppable(cli.io.signal, fetch), localUrl);
+  const { send, save, applianceId, seen } = watched(cli, stoppable(cli.io.signal, withReason(cli, fetch)), localUrl);
   const made = clients({ baseUrl: localUrl, fetch: send, headers, retries: 0, timeout: unlimited });
   return {
     way,
@@ -244,7 +245,8 @@ async function overNetwork(cli: Cli, remote: Remote): Promise<Connection> {
   if (apiKey !== undefined && isOpenToOthers(url)) {
     await say(cli.io, `warning: the API key goes to ${url.host} unencrypted; use an https address`);
   }
-  const { send, save, applianceId, seen } = watched(cli, stoppable(cli.io.signal, remoteFetch(remote)), baseUrl);
+  const reached = withReason(cli, remoteFetch(remote), 'remote');
+  const { send, save, applianceId, seen } = watched(cli, stoppable(cli.io.signal, reached), baseUrl);
   const made = clients({ baseUrl, fetch: send, timeout: unlimited, ...(apiKey === undefined ? {} : { apiKey }) });
   const headers: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
   return {

@@ -6,6 +6,7 @@ import { account } from './grammar/account.ts';
 import { activity } from './grammar/activity.ts';
 import { apikey } from './grammar/apikey.ts';
 import { appliance, standing, upgrading } from './grammar/appliance.ts';
+import { approval, approvalRule } from './grammar/approval.ts';
 import { asset } from './grammar/asset.ts';
 import { asym } from './grammar/asym.ts';
 import { backup, copies } from './grammar/backup.ts';
@@ -106,6 +107,11 @@ function addCommands(kms: GrammarCommand): void {
   tenants
     .group('oidc', 'logins with an identity provider (OpenID Connect)')
     .add(oidc, () => import('./commands/oidc.ts'));
+  const approvals = kms.group('approval', 'approvals: what needs the word of others, and what waits for it');
+  approvals
+    .group('rule', 'which acts need approval, and whose')
+    .add(approvalRule, () => import('./commands/approval-rule.ts'));
+  approvals.add(approval, () => import('./commands/approval.ts'));
   kms
     .group('activity', 'activity: who did what, granted or denied')
     .add(activity, () => import('./commands/activity.ts'));

@@ -18,7 +18,7 @@ import { withSafeTerminals } from './terminal.ts';
 /** Runs one command line and returns the exit code. Never throws. */
 export async function runCli(world: Io): Promise<number> {
   const io = withSafeTerminals(world);
-  const session: Session = { io, help: { out: [], err: [] }, exitCode: exitCodes.done };
+  const session: Session = { io, help: { out: [], err: [] }, exitCode: exitCodes.done, run: runCli };
   try {
     return await runCommand(session);
   } catch (error) {
