@@ -17,6 +17,7 @@ export const resourceNames: ReadonlyMap<string, string> = new Map([
   ['user', 'users'],
   ['account', 'accounts'],
   ['apikey', 'API keys'],
+  ['approval', 'approvals'],
 ]);
 
 /** The KEM that wraps a ring's keys. */
