@@ -91,6 +91,37 @@ export const things: Readonly<Record<string, string>> = {
   Activity: `
     id:act_ keyid:caller createdAt:count props:object action:text ringname:text validAction:boolean status:count
     address?:text reporter?:caller`,
+  CreateApprovalRuleApproversUsers: 'id:caller name:text',
+  CreateApprovalRuleApprovers: 'users?:CreateApprovalRuleApproversUsers[] flag?:text',
+  ApprovalRule: `
+    id:rule_ name:text actions:text[] objects:text[] approvers:CreateApprovalRuleApprovers count:count
+    selfApproval:boolean mode:word window:textOrCount breakers:CreateApprovalRuleApproversUsers[]
+    expires:integer|null able:count createdAt:count createdBy:caller updatedAt:count`,
+  ListApprovalPresetsPresets: 'name:word title:text actions:text[]',
+  ApprovalRequestObject: 'type:text id:text name?:text',
+  ApprovalRequestRules: 'id:rule_ name:text count:count given:count window:textOrCount',
+  ApprovalRequestWords: `
+    by:CreateApprovalRuleApproversUsers verdict:word at:count factor:word signed:boolean reason?:text
+    counts:boolean problem?:text`,
+  ApprovalRequestShown: 'parameters:object body:object|null',
+  ApprovalRequestEffectsDependents: 'by:CreateApprovalRuleApproversUsers operation:text uses:count lastUsedAt:count',
+  ApprovalRequestEffects: `
+    changed:text[] granted:text[] revoked:text[] objects:ApprovalRequestObject[] before?:object after?:object
+    dependents?:ApprovalRequestEffectsDependents[]`,
+  ApprovalRequestMay: 'approve:boolean deny:boolean withdraw:boolean breakGlass:boolean problem?:text',
+  ApprovalRequest: `
+    id:appr_ state:word requester:CreateApprovalRuleApproversUsers action:text operation:text dialect?:text
+    address?:text object:ApprovalRequestObject|null reason?:text createdAt:count expiresAt:count needed:count
+    given:count rules:ApprovalRequestRules[] words:ApprovalRequestWords[] uses:count broken:boolean
+    statement:text digest:base64url shown:ApprovalRequestShown effects:ApprovalRequestEffects
+    may:ApprovalRequestMay`,
+  PasskeyRequestOptions: `
+    challenge:base64url timeout:count rpId:text allowCredentials:PasskeyLoginOptionsAllowCredentials[]
+    userVerification:word`,
+  BrokenGlassAcknowledged: 'at:count by:CreateApprovalRuleApproversUsers',
+  BrokenGlass: `
+    id:glass_ at:count by:CreateApprovalRuleApproversUsers reason:text action:text
+    object:ApprovalRequestObject|null request?:appr_ acknowledged:BrokenGlassAcknowledged|null`,
   GetOverviewReadinessLabel: 'text:text colour?:word',
   GetOverviewReadinessLastVerifiedBackup: 'at:time ageSeconds:integer',
   GetOverviewReadinessShipping: 'ageSeconds:integer|null ok:boolean',
@@ -292,6 +323,57 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
   getActivity: `
     id:act_ keyid:caller createdAt:count props:object action:text ringname:text validAction:boolean status:count
     address?:text reporter?:caller`,
+  createApprovalRule: `
+    id:rule_ name:text actions:text[] objects:text[] approvers:CreateApprovalRuleApprovers count:count
+    selfApproval:boolean mode:word window:textOrCount breakers:CreateApprovalRuleApproversUsers[]
+    expires:integer|null able:count createdAt:count createdBy:caller updatedAt:count`,
+  listApprovalRules: 'rules:ApprovalRule[]',
+  getApprovalRule: `
+    id:rule_ name:text actions:text[] objects:text[] approvers:CreateApprovalRuleApprovers count:count
+    selfApproval:boolean mode:word window:textOrCount breakers:CreateApprovalRuleApproversUsers[]
+    expires:integer|null able:count createdAt:count createdBy:caller updatedAt:count`,
+  updateApprovalRule: `
+    id:rule_ name:text actions:text[] objects:text[] approvers:CreateApprovalRuleApprovers count:count
+    selfApproval:boolean mode:word window:textOrCount breakers:CreateApprovalRuleApproversUsers[]
+    expires:integer|null able:count createdAt:count createdBy:caller updatedAt:count`,
+  deleteApprovalRule: '',
+  listApprovalPresets: 'presets:ListApprovalPresetsPresets[]',
+  listApprovalRequests: 'requests:ApprovalRequest[]',
+  getApprovalRequest: `
+    id:appr_ state:word requester:CreateApprovalRuleApproversUsers action:text operation:text dialect?:text
+    address?:text object:ApprovalRequestObject|null reason?:text createdAt:count expiresAt:count needed:count
+    given:count rules:ApprovalRequestRules[] words:ApprovalRequestWords[] uses:count broken:boolean
+    statement:text digest:base64url shown:ApprovalRequestShown effects:ApprovalRequestEffects
+    may:ApprovalRequestMay`,
+  getApprovalOptions: 'fresh:boolean secondFactor:word[] passkeyOptions?:PasskeyRequestOptions',
+  approveRequest: `
+    id:appr_ state:word requester:CreateApprovalRuleApproversUsers action:text operation:text dialect?:text
+    address?:text object:ApprovalRequestObject|null reason?:text createdAt:count expiresAt:count needed:count
+    given:count rules:ApprovalRequestRules[] words:ApprovalRequestWords[] uses:count broken:boolean
+    statement:text digest:base64url shown:ApprovalRequestShown effects:ApprovalRequestEffects
+    may:ApprovalRequestMay`,
+  denyRequest: `
+    id:appr_ state:word requester:CreateApprovalRuleApproversUsers action:text operation:text dialect?:text
+    address?:text object:ApprovalRequestObject|null reason?:text createdAt:count expiresAt:count needed:count
+    given:count rules:ApprovalRequestRules[] words:ApprovalRequestWords[] uses:count broken:boolean
+    statement:text digest:base64url shown:ApprovalRequestShown effects:ApprovalRequestEffects
+    may:ApprovalRequestMay`,
+  withdrawRequest: `
+    id:appr_ state:word requester:CreateApprovalRuleApproversUsers action:text operation:text dialect?:text
+    address?:text object:ApprovalRequestObject|null reason?:text createdAt:count expiresAt:count needed:count
+    given:count rules:ApprovalRequestRules[] words:ApprovalRequestWords[] uses:count broken:boolean
+    statement:text digest:base64url shown:ApprovalRequestShown effects:ApprovalRequestEffects
+    may:ApprovalRequestMay`,
+  breakGlass: `
+    id:appr_ state:word requester:CreateApprovalRuleApproversUsers action:text operation:text dialect?:text
+    address?:text object:ApprovalRequestObject|null reason?:text createdAt:count expiresAt:count needed:count
+    given:count rules:ApprovalRequestRules[] words:ApprovalRequestWords[] uses:count broken:boolean
+    statement:text digest:base64url shown:ApprovalRequestShown effects:ApprovalRequestEffects
+    may:ApprovalRequestMay`,
+  listBrokenGlass: 'broken:BrokenGlass[]',
+  acknowledgeBrokenGlass: `
+    id:glass_ at:count by:CreateApprovalRuleApproversUsers reason:text action:text
+    object:ApprovalRequestObject|null request?:appr_ acknowledged:BrokenGlassAcknowledged|null`,
   getOverview: `
     tenant:text readiness:GetOverviewReadiness flags?:object use?:GetOverviewUse keyrings?:GetOverviewKeyrings
     apikeys?:EndingApiKey[] proofs?:EndingProof[] users?:count secondFactor?:boolean backups?:Backups

@@ -39,6 +39,8 @@ const valueKinds: Readonly<Record<string, (value: unknown) => boolean>> = {
   count: (value) => Number.isSafeInteger(value) && Number(value) >= 0,
   integer: Number.isSafeInteger,
   object: isJsonObject,
+  /** A word, or a number in its place. */
+  textOrCount: (value) => typeof value === 'string' || (Number.isSafeInteger(value) && Number(value) >= 0),
   text: (value) => typeof value === 'string' && value.isWellFormed(),
 };
 

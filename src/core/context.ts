@@ -25,7 +25,10 @@ type IdPrefix =
   | 'apik'
   | 'act'
   | 'tenant'
-  | 'proof';
+  | 'proof'
+  | 'rule'
+  | 'appr'
+  | 'glass';
 
 /** `id` is what the activity log records as `keyid`. */
 export interface Caller {

@@ -169,7 +169,7 @@ export function loginByClaims(
   }
   const granted = grantByClaims(ctx, userId, before?.granted ?? [], flagsGiven(provider, claims));
   tx.oidc.link({ userId, issuer, subject, granted });
-  return logIn(ctx, userId, lifetimes, true);
+  return logIn(ctx, userId, lifetimes, { byProvider: true });
 }
 
 /**

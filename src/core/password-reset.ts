@@ -10,6 +10,7 @@ import type { User as UserRow } from '../store/tables/users.ts';
 import { mayTouch } from './authorization.ts';
 import type { Context, PublicContext } from './context.ts';
 import { type LinkSettings, linkTo, type Mail, resetMail } from './links.ts';
+import { noteMaker } from './persons.ts';
 import { findUser, type UserRef, userThing } from './users.ts';
 
 /** The same answer to every request for a reset, before anything is looked up. */
@@ -47,6 +48,7 @@ export function resetLink(
     throw new KmsError('conflict', `the user ${user.username} has not completed the invite: invite them again`);
   }
   const { url, expiresAt } = newLink(ctx, user, input.links);
+  noteMaker(ctx, user.id);
   ctx.note({ object: userThing(user) });
   return { username: user.username, resetUrl: url, expiresAt: timestamp(expiresAt) };
 }

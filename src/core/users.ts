@@ -18,6 +18,7 @@ import type { User as UserRow, UserTable } from '../store/tables/users.ts';
 import { apiKeyThing } from './accounts.ts';
 import { grantableFlags, holderNeeded, isSelf, mayTouch, mayTouchAll, missingFlag } from './authorization.ts';
 import { type Caller, type Context, needQuota } from './context.ts';
+import { noteMaker } from './persons.ts';
 import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
 
 interface CreateUserInput {
@@ -29,6 +30,7 @@ interface CreateUserInput {
 
 export function createUser(ctx: Context, input: CreateUserInput): { user: User; password: string } {
   const user = addUser(ctx, input.fields, input.passwordHash);
+  noteMaker(ctx, user.id);
   ctx.note({ object: userThing(user), ...changedRights(undefined, flagsOfText(user.flagsText)) });
   return { user: userAnswer(user), password: input.password };
 }
@@ -94,7 +96,10 @@ export function updateUser(ctx: Context, input: UpdateUserInput): User {
   checkUserNames({ email });
   checkFree(tx.users, { email }, user.id);
   // A reset link that went to the old address must not open the account.
-  if (email !== user.email) tx.userTokens.erase(user.id, 'reset');
+  if (email !== user.email) {
+    tx.userTokens.erase(user.id, 'reset');
+    noteMaker(ctx, user.id);
+  }
   const change = {
     email,
     firstName: changes.firstName ?? user.firstName,

@@ -68,7 +68,7 @@ const select = `SELECT seq, id, username, email, first_name, last_name, display_
   (SELECT group_concat(id, ' ') FROM (SELECT id FROM api_keys k WHERE k.user_id = users.id ORDER BY k.seq)) AS keys
   FROM users`;
 
-const ofUser = ['user_tokens', 'second_factors', 'recovery_codes'].map(
+const ofUser = ['user_tokens', 'second_factors', 'recovery_codes', 'user_makers'].map(
   (table) => `DELETE FROM ${table} WHERE user_id = ?`,
 );
 

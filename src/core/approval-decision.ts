@@ -1,0 +1,252 @@
+// The decision whether an act may be done now, in the transaction that does it: under which rules it falls, whether it
+// has the words that these need, and whether the glass is broken for it. An act that must wait becomes a request.
+import { KmsError } from '../errors.ts';
+import type { ActivityDetails, ResourceRef } from '../model/activity-details.ts';
+import { type Act, requestLasts } from '../model/approval-rules.ts';
+import { flagName } from '../model/flags.ts';
+import type { JsonObject } from '../model/json.ts';
+import type { Tables } from '../store/port.ts';
+import type { ApprovalRequest } from '../store/tables/approval-requests.ts';
+import type { ApprovalRule } from '../store/tables/approval-rules.ts';
+import { activityRecord } from './activity.ts';
+import { rulesFor } from './approval-rules.ts';
+import { digestOf, shownFields, statementOf } from './approval-statement.ts';
+import { type Standing, standingOf } from './approval-words.ts';
+import type { Context } from './context.ts';
+
+/** Open requests of one caller, and of a tenant. */
+const mostOfCaller = 100;
+const mostOpen = 1000;
+/** Ended requests are kept for as many milliseconds; some older ones go with each new one. */
+const kept = 30 * 86_400_000;
+const purgedAtOnce = 20;
+
+/** An act that a caller is about to do, or has done in a savepoint that can be taken back. */
+export interface PlannedAct extends Act {
+  /** Rules that it changes. */
+  readonly itself: readonly string[];
+  /** Name and ring of its own record. */
+  readonly recorded: string;
+  readonly ringname: string;
+  readonly operation: string;
+  readonly object: ResourceRef | null;
+  readonly parameters: JsonObject;
+  readonly body: JsonObject;
+  /** Whether the body matters where a rule has a window: it does not for a use of a key. */
+  readonly isUse: boolean;
+  readonly deed: ActivityDetails | undefined;
+  /** The object after the act. */
+  readonly after: JsonObject | undefined;
+  /** In the words of the caller. */
+  readonly reason: string | undefined;
+  /** Why the administrator at the machine breaks the glass for it. */
+  readonly breaking: string | undefined;
+}
+
+type Deciding = Pick<Context, 'tx' | 'tenant' | 'world' | 'caller' | 'address' | 'dialect'>;
+
+/** Thrown for an act that must wait; what it did is to be taken back, and `askFor` to be called. */
+export class NeedsWords extends Error {
+  readonly act: PlannedAct;
+  readonly rules: readonly ApprovalRule[];
+
+  constructor(act: PlannedAct, rules: readonly ApprovalRule[]) {
+    super('the act needs the word of others');
+    this.act = act;
+    this.rules = rules;
+  }
+}
+
+/**
+ * Lets an act pass that may be done now, and uses up what it was granted. Returns what its record says of that;
+ * undefined if no rule covers it. Throws `NeedsWords`.
+ */
+export function decideAct(ctx: Deciding, act: PlannedAct): JsonObject | undefined {
+  const { tx, world } = ctx;
+  const now = world.now();
+  const rules = rulesFor(tx, act, now);
+  if (rules.length === 0) return undefined;
+  if (act.breaking !== undefined) return breakFor(ctx, act, act.breaking);
+  const request = tx.approvalRequests.openFor(actHash(ctx, act, rules));
+  if (!request) throw new NeedsWords(act, rules);
+  const standing = standingOf(tx, request.requester, tx.approvalRequests.wordsOf(request.id), rules);
+  const until = grantedUntil(request, rules, now);
+  if (now >= until || !(request.broken || standing.isSatisfied)) throw new NeedsWords(act, rules);
+  if (request.grantedAt === undefined) tx.approvalRequests.grant(request.id, now, false);
+  tx.approvalRequests.noteUse(request.id);
+  if (request.broken || isOnce(rules)) tx.approvalRequests.end(request.id, 'done', now);
+  return told(request, standing);
+}
+
+function told({ id, details: { digest }, uses, broken }: ApprovalRequest, { rules }: Standing): JsonObject {
+  return {
+    id,
+    digest,
+    use: uses + 1,
+    ...(broken && { broken }),
+    rules: rules.map(({ rule, by }) => ({ id: rule.id, count: rule.count, window: rule.window, words: by })),
+  };
+}
+
+function breakFor(ctx: Deciding, act: PlannedAct, reason: string): JsonObject {
+  const { tx, world, caller, address } = ctx;
+  const id = world.newId('glass');
+  const action = flagOf(act);
+  const { object } = act;
+  const at = world.now();
+  const broken = { id, at, by: caller.id, reason, action, object, requestId: undefined, acknowledged: undefined };
+  tx.brokenGlass.insert(broken);
+  const approval = { glass: id, action, reason };
+  const deed = { object: { type: 'broken-glass', id }, approval } as const;
+  tx.record(activityRecord(world, { keyid: caller.id, action: 'approval.break-glass', address, deed }));
+  return { glass: id, reason };
+}
+
+/** The flag that the act takes. */
+function flagOf({ actions, ring }: Act): string {
+  return flagName(actions[0] ?? '', ring);
+}
+
+/** The caller, and what they do to what; with a window, any use of a key is the same. */
+function actHash({ caller, tenant }: Deciding, act: PlannedAct, rules: readonly ApprovalRule[]): string {
+  const { operation, actions, ring = null, object, parameters } = act;
+  const body = bodyOf(tenant, act, rules);
+  const of = object && { type: object.type, id: object.id };
+  return digestOf({ caller: caller.id, operation, actions, ring, object: of, parameters, body });
+}
+
+function bodyOf({ keys }: Deciding['tenant'], act: PlannedAct, rules: readonly ApprovalRule[]): JsonObject | null {
+  return act.isUse && !isOnce(rules) ? null : shownFields(keys, act.body);
+}
+
+function isOnce(rules: readonly ApprovalRule[]): boolean {
+  return rules.some(({ window }) => window === 'once');
+}
+
+/** Until when the request is open; a window is never longer than from the first grant on. */
+export function grantedUntil(request: ApprovalRequest, rules: readonly ApprovalRule[], now: number): number {
+  const { grantedAt, createdAt, broken } = request;
+  if (grantedAt === undefined) return createdAt + requestLasts;
+  if (broken) return grantedAt + requestLasts;
+  const windows = rules.map(({ window }) => (window === 'once' ? requestLasts : window * 1000));
+  return windows.length === 0 ? now : grantedAt + Math.min(...windows);
+}
+
+export interface Wait {
+  readonly id: string;
+  readonly needed: number;
+  readonly given: number;
+  /** Whether the rules want the act held for a while. */
+  readonly holds: boolean;
+  /** Whether the request is new, so that approvers are to be told. */
+  readonly isNew: boolean;
+  readonly message: string;
+}
+
+/** Makes the request for an act that was taken back, or joins it. Throws `quota` if too many are open. */
+export function askFor(ctx: Deciding, { act, rules }: NeedsWords): Wait {
+  const { tx, world } = ctx;
+  const hash = actHash(ctx, act, rules);
+  const open = tx.approvalRequests.openFor(hash);
+  const live = open && lapse(ctx, open, rules) ? undefined : open;
+  const request = live ?? makeRequest(ctx, act, rules, hash);
+  const { needed, given } = standingOf(tx, request.requester, tx.approvalRequests.wordsOf(request.id), rules);
+  const words = needed === 1 ? "another's word" : `the word of ${needed} others`;
+  const what = given === 0 ? words : `${words}, and has ${given}`;
+  return {
+    id: request.id,
+    needed,
+    given,
+    holds: rules.every(({ mode }) => mode === 'hold') && world.now() < request.createdAt + requestLasts,
+    isNew: !live,
+    message: `this needs ${what}: it waits for approval as ${request.id}; try again once it is approved`,
+  };
+}
+
+/** Ends a request whose time is over; returns whether it did. */
+export function lapse(ctx: Omit<Deciding, 'caller'>, request: ApprovalRequest, rules: readonly ApprovalRule[]): boolean {
+  const { tx, world } = ctx;
+  const now = world.now();
+  if (now < grantedUntil(request, rules, now)) return false;
+  const state = request.uses > 0 ? 'done' : 'expired';
+  tx.approvalRequests.end(request.id, state, now);
+  const { id, requester: keyid } = request;
+  const deed = { object: { type: 'approval', id }, approval: { id } } as const;
+  if (state === 'expired') tx.record(activityRecord(world, { keyid, action: 'approval.expire', deed }));
+  return true;
+}
+
+/** The rules for a request that is kept, as they are now. */
+export function rulesNow(tx: Pick<Tables, 'approvalRules'>, { details }: ApprovalRequest, now: number): ApprovalRule[] {
+  const { actions, ring, objects, itself } = details;
+  return rulesFor(tx, { actions, ring: ring === '' ? undefined : ring, objects, itself }, now);
+}
+
+function makeRequest(ctx: Deciding, act: PlannedAct, rules: readonly ApprovalRule[], hash: string): ApprovalRequest {
+  const { tx, tenant, world, caller, address, dialect } = ctx;
+  const now = world.now();
+  endOverdue(ctx);
+  if (tx.approvalRequests.countOpenOf(caller.id) >= mostOfCaller) {
+    throw new KmsError('quota', `${mostOfCaller} requests of this caller wait for approval already`);
+  }
+  if (tx.approvalRequests.countOpen() >= mostOpen) {
+    throw new KmsError('quota', `${mostOpen} requests wait for approval already`);
+  }
+  tx.approvalRequests.purge(now - kept, purgedAtOnce);
+  const id = world.newId('appr');
+  const { operation, object, parameters, recorded, ringname, reason, actions, ring = '', objects, itself } = act;
+  const action = flagOf(act);
+  const body = bodyOf(tenant, act, rules);
+  const statement = statementOf({
+    tenant: tenant.id,
+    request: id,
+    requester: caller.id,
+    action,
+    recorded,
+    ring: ringname,
+    operation,
+    object,
+    parameters,
+    body,
+    rules: rules
+      .map(({ id: rule, count, window }) => ({ id: rule, count, window }))
+      .sort((a, b) => (a.id < b.id ? -1 : 1)),
+    at: now,
+  });
+  const digest = digestOf(statement);
+  const request: ApprovalRequest = {
+    id,
+    act: hash,
+    requester: caller.id,
+    state: 'pending',
+    details: {
+      ...{ action, actions, ring, operation, object, objects, itself, parameters, body, statement, digest },
+      ...(dialect !== undefined && { dialect }),
+      ...(address !== undefined && { address }),
+      ...(reason !== undefined && { reason }),
+      effects: effectsOf(act),
+    },
+    createdAt: now,
+    grantedAt: undefined,
+    endedAt: undefined,
+    uses: 0,
+    broken: false,
+  };
+  tx.approvalRequests.insert(request);
+  const approval = { id, statement, digest, ...(reason !== undefined && { reason }) };
+  const deed = { object: { type: 'approval', id }, approval } as const;
+  const props = dialect === undefined ? {} : { dialect };
+  tx.record(activityRecord(world, { keyid: caller.id, action: 'approval.request', address, props, deed }));
+  return request;
+}
+
+/** Ends some requests whose time is over, so that they count no more. */
+export function endOverdue(ctx: Omit<Deciding, 'caller'>): void {
+  const { tx, world } = ctx;
+  for (const request of tx.approvalRequests.open(purgedAtOnce)) lapse(ctx, request, rulesNow(tx, request, world.now()));
+}
+
+function effectsOf({ deed = {}, after }: PlannedAct): JsonObject {
+  const { changed = [], granted = [], revoked = [], objects = [] } = deed;
+  return { changed, granted, revoked, objects, ...(after && { after }) };
+}

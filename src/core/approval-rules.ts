@@ -1,0 +1,209 @@
+// Rules of approvals: made, listed, changed, deleted; which of them an act falls under, and who can approve by them.
+import type { ApprovalRule as RuleAnswer } from '../api/approvals.ts';
+import type { Body } from '../api/endpoints.ts';
+import { invalidField, KmsError } from '../errors.ts';
+import { changedFields, type ResourceRef } from '../model/activity-details.ts';
+import { type Act, type ApprovalTerms, covers, defaultObjects, mostRules, presets } from '../model/approval-rules.ts';
+import { flagsOfText } from '../model/flags.ts';
+import type { JsonObject } from '../model/json.ts';
+import type { Tables } from '../store/port.ts';
+import type { ApprovalRule } from '../store/tables/approval-rules.ts';
+import type { User } from '../store/tables/users.ts';
+import type { Caller, Context } from './context.ts';
+
+/** Users looked through for holders of a flag, and those of them whom a rule can vouch for. */
+const mostLookedAt = 10_000;
+const mostVouched = 200;
+
+type People = Pick<Tables, 'users' | 'secondFactors'>;
+
+/** Rules that an act falls under now, and those that it would itself change. */
+export function rulesFor(
+  { approvalRules }: Pick<Tables, 'approvalRules'>,
+  act: Act & { readonly itself: readonly string[] },
+  now: number,
+): ApprovalRule[] {
+  return approvalRules
+    .list()
+    .filter((rule) => !hasEnded(rule, now) && (act.itself.includes(rule.id) || covers(rule, act)));
+}
+
+function hasEnded({ expiresAt }: ApprovalRule, now: number): boolean {
+  return expiresAt !== undefined && now >= expiresAt;
+}
+
+/** Whether the User is one whose word the rule asks for. Whether the word counts, `approval-words.ts` says. */
+export function isApprover({ approvers }: ApprovalRule, user: Pick<User, 'id' | 'flagsText'>): boolean {
+  if ('users' in approvers) return approvers.users.includes(user.id);
+  return flagsOfText(user.flagsText).allows(approvers.flag);
+}
+
+/** Those who can log in, and are approvers. */
+export function approversOf({ users }: Pick<Tables, 'users'>, rule: ApprovalRule): User[] {
+  if ('users' in rule.approvers) {
+    return rule.approvers.users.flatMap((id) => users.byId(id) ?? []).filter(canLogIn);
+  }
+  const found: User[] = [];
+  users.list({ limit: mostLookedAt }, (user) => {
+    if (found.length < mostVouched && canLogIn(user) && isApprover(rule, user)) found.push(user);
+  });
+  return found;
+}
+
+export function canLogIn({ hasPassword, lastLoginAt }: User): boolean {
+  return hasPassword || lastLoginAt !== undefined;
+}
+
+export function createApprovalRule(ctx: Context, fields: Body<'createApprovalRule'>): RuleAnswer {
+  const { tx, world, caller } = ctx;
+  const known = tx.approvalRules.list();
+  if (known.length >= mostRules) throw new KmsError('conflict', `there are ${mostRules} rules already`);
+  const now = world.now();
+  const draft = {
+    objects: defaultObjects,
+    count: 1,
+    mode: 'ask' as const,
+    window: 'once' as const,
+    ...fields,
+    approvers: approversGiven(tx, fields.approvers),
+    breakers: idsOf(tx, 'breakers', fields.breakers ?? []),
+    id: world.newId('rule'),
+    expiresAt: fields.expires ?? undefined,
+    createdAt: now,
+    createdBy: caller.id,
+    updatedAt: now,
+  };
+  const rule = checked(tx, known, { ...draft, vouched: [] }, now);
+  tx.approvalRules.insert(rule);
+  ctx.note({ object: ruleThing(rule), rule: termsTold(rule) });
+  return ruleAnswer(tx, rule);
+}
+
+export function updateApprovalRule(
+  ctx: Context,
+  { id, changes }: { readonly id: string; readonly changes: Body<'updateApprovalRule'> },
+): RuleAnswer {
+  const { tx, world } = ctx;
+  const rule = findRule(tx, id);
+  const { approvers, breakers, expires, ...plain } = changes;
+  const now = world.now();
+  const draft: ApprovalRule = {
+    ...rule,
+    ...plain,
+    ...(approvers && { approvers: approversGiven(tx, approvers) }),
+    ...(breakers && { breakers: idsOf(tx, 'breakers', breakers) }),
+    ...(expires !== undefined && { expiresAt: expires ?? undefined }),
+    updatedAt: now,
+  };
+  const others = tx.approvalRules.list().filter((each) => each.id !== rule.id);
+  const after = checked(tx, others, draft, now);
+  tx.approvalRules.update(after);
+  const changed = changedFields({ name: rule.name, ...termsTold(rule) }, { name: after.name, ...termsTold(after) });
+  ctx.note({ object: ruleThing(after), changed, rule: termsTold(after) });
+  return ruleAnswer(tx, after);
+}
+
+export function deleteApprovalRule(ctx: Context, { id }: { readonly id: string }): Record<string, never> {
+  const rule = findRule(ctx.tx, id);
+  ctx.tx.approvalRules.erase(rule.id);
+  ctx.note({ object: ruleThing(rule) });
+  return {};
+}
+
+/** Those that concern the caller: that they would be asked by, or that their flags lead into. */
+export function listApprovalRules({ tx, caller }: Context): { rules: RuleAnswer[] } {
+  const rules = tx.approvalRules.list().filter((rule) => concerns(tx, caller, rule));
+  return { rules: rules.map((rule) => ruleAnswer(tx, rule)) };
+}
+
+export function getApprovalRule({ tx, caller }: Context, { id }: { readonly id: string }): RuleAnswer {
+  const rule = findRule(tx, id);
+  if (!concerns(tx, caller, rule)) throw noRule();
+  return ruleAnswer(tx, rule);
+}
+
+export function listApprovalPresets() {
+  return { presets: presets.map(({ name, title, actions }) => ({ name, title, actions: [...actions] })) };
+}
+
+function concerns({ users }: Pick<Tables, 'users'>, caller: Caller, rule: ApprovalRule): boolean {
+  const { flags } = caller;
+  if (flags.allows('approval.rule') || flags.allows('approval.read')) return true;
+  const user = caller.kind === 'user' ? users.byId(caller.id) : undefined;
+  if (user && (isApprover(rule, user) || rule.breakers.includes(user.id))) return true;
+  return rule.actions.some((action) => flags.touches(action));
+}
+
+/** By id or name. Throws `not-found`. */
+export function findRule({ approvalRules }: Pick<Tables, 'approvalRules'>, ref: string): ApprovalRule {
+  const rules = approvalRules.list();
+  const rule = rules.find(({ id }) => id === ref) ?? rules.find(({ name }) => name === ref);
+  if (rule) return rule;
+  throw noRule();
+}
+
+function noRule(): KmsError {
+  return new KmsError('not-found', 'there is no such rule');
+}
+
+/** The rule as it can be stored: vouched for those who can approve from now on. Throws `invalid` or `conflict`. */
+function checked(tx: Tables, others: readonly ApprovalRule[], rule: ApprovalRule, now: number): ApprovalRule {
+  if (others.some(({ name }) => name === rule.name)) throw invalidField('name', 'is the name of another rule');
+  if (rule.actions.length === 0) throw invalidField('actions', 'expected at least one');
+  if (rule.objects.length === 0) throw invalidField('objects', 'expected at least one');
+  if (rule.expiresAt !== undefined && rule.expiresAt <= now) throw invalidField('expires', 'is past');
+  const { approvers } = rule;
+  if ('users' in approvers && approvers.users.length < rule.count) {
+    throw invalidField('count', `is more than the ${approvers.users.length} approvers`);
+  }
+  return { ...rule, vouched: approversOf(tx, rule).map(({ id }) => id) };
+}
+
+function approversGiven(tx: Tables, { users, flag }: Body<'createApprovalRule'>['approvers']): ApprovalTerms['approvers'] {
+  return flag === undefined ? { users: idsOf(tx, 'approvers', users ?? []) } : { flag: flag.toLowerCase() };
+}
+
+/** Ids of Users given by id or name. */
+function idsOf({ users }: Pick<Tables, 'users'>, field: string, refs: readonly string[]): string[] {
+  const ids = refs.map((ref) => {
+    const user = users.byId(ref) ?? users.byUsername(ref);
+    if (!user) throw invalidField(field, `there is no User ${ref.slice(0, 64)}`);
+    return user.id;
+  });
+  return [...new Set(ids)];
+}
+
+export function ruleThing({ id, name }: Pick<ApprovalRule, 'id' | 'name'>): ResourceRef {
+  return { type: 'approval-rule', id, name };
+}
+
+/** A rule as activity records tell it. */
+export function termsTold(rule: ApprovalRule): JsonObject {
+  const { actions, objects, approvers, count, mode, window, breakers, expiresAt = null } = rule;
+  return { actions, objects, approvers, count, mode, window, breakers, expires: expiresAt };
+}
+
+function ruleAnswer(tx: People, rule: ApprovalRule): RuleAnswer {
+  const { id, name, actions, objects, approvers, count, mode, window, breakers } = rule;
+  return {
+    id,
+    name,
+    actions: [...actions],
+    objects: [...objects],
+    approvers: 'users' in approvers ? { users: approvers.users.map((user) => userNamed(tx, user)) } : { ...approvers },
+    count,
+    selfApproval: false,
+    mode,
+    window,
+    breakers: breakers.map((user) => userNamed(tx, user)),
+    expires: rule.expiresAt ?? null,
+    able: approversOf(tx, rule).filter((user) => tx.secondFactors.has(user.id)).length,
+    createdAt: rule.createdAt,
+    createdBy: rule.createdBy,
+    updatedAt: rule.updatedAt,
+  };
+}
+
+function userNamed({ users }: Pick<Tables, 'users'>, id: string): { id: string; name: string } {
+  return { id, name: users.byId(id)?.username ?? '' };
+}

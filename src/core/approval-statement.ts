@@ -1,0 +1,70 @@
+// What exactly is approved: the act as approvers see it, without what is confidential in it, and the canonical
+// statement whose digest a passkey signs (docs/approvals.md).
+import { canonicalJson } from '../crypto/canonical-json.ts';
+import { concatBytes, toBase64Url, utf8 } from '../crypto/bytes.ts';
+import { hmacSha256, sha256 } from '../crypto/hash.ts';
+import { isConfidential } from '../model/confidential.ts';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
+import type { TenantKeys } from '../seal/tenant-keys.ts';
+
+/** Characters of a text that is shown. */
+const longestShown = 256;
+/** Characters of the whole, in JSON. */
+const mostShown = 16_384;
+const codeLength = 16;
+
+/** Shows fields, with a code for what is confidential or long. Equal values have equal codes, in one tenant. */
+export function shownFields(keys: TenantKeys, fields: JsonObject): JsonObject {
+  const shown = shownValue(keys, fields);
+  return isJsonObject(shown) && canonicalJson(shown).length <= mostShown ? shown : { all: hidden(keys, fields) };
+}
+
+function shownValue(keys: TenantKeys, value: unknown): unknown {
+  if (typeof value === 'string') return value.length > longestShown ? hidden(keys, value) : value;
+  if (Array.isArray(value)) return value.map((item) => shownValue(keys, item));
+  if (!isJsonObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, field]) => [
+      name,
+      isConfidential(name) && field !== undefined && field !== null && typeof field !== 'boolean'
+        ? hidden(keys, field)
+        : shownValue(keys, field),
+    ]),
+  );
+}
+
+/** A code instead of a value: made with a key of the tenant, so that it cannot be guessed at. */
+export function hidden(keys: TenantKeys, value: unknown): { readonly hidden: string } {
+  const label = utf8('kms/approval/hidden/v1 ');
+  const mac = hmacSha256(keys.key('approval'))(concatBytes(label, utf8(canonicalJson(value))));
+  return { hidden: toBase64Url(mac.subarray(0, codeLength)) };
+}
+
+/** SHA-256 of a text, or of the canonical text of a value; base64url. */
+export function digestOf(value: string | JsonObject): string {
+  return toBase64Url(sha256(utf8(typeof value === 'string' ? value : canonicalJson(value))));
+}
+
+interface Stated {
+  readonly tenant: string;
+  readonly request: string;
+  readonly requester: string;
+  readonly action: string;
+  readonly recorded: string;
+  readonly ring: string;
+  readonly operation: string;
+  readonly object: object | null;
+  readonly parameters: JsonObject;
+  readonly body: JsonObject | null;
+  readonly rules: readonly { readonly id: string; readonly count: number; readonly window: 'once' | number }[];
+  readonly at: number;
+}
+
+export function statementOf({ parameters, body, ...stated }: Stated): string {
+  return canonicalJson({
+    v: 'kms/approval/1',
+    ...stated,
+    parameters: digestOf(parameters),
+    body: body && digestOf(body),
+  });
+}

@@ -1,0 +1,101 @@
+// Words of approval: whose count, under which rule, as things are at that moment; and the giving of one, with a fresh
+// second factor. Words are looked at again whenever it matters, so that who left, or is no approver any more, takes
+// theirs along.
+import { KmsError } from '../errors.ts';
+import { factorFreshFor } from '../model/approval-rules.ts';
+import type { Tables } from '../store/port.ts';
+import type { ApprovalRequest, ApprovalWord } from '../store/tables/approval-requests.ts';
+import type { ApprovalRule } from '../store/tables/approval-rules.ts';
+import { canLogIn, isApprover } from './approval-rules.ts';
+import type { Caller, Context } from './context.ts';
+import { factorMarks, selfApprovalProblem } from './persons.ts';
+import { sessionOf } from './sessions.ts';
+
+/** How far a request is, under one rule. */
+interface RuleStanding {
+  readonly rule: ApprovalRule;
+  /** Users whose words count, one for each person. */
+  readonly by: readonly string[];
+}
+
+export interface Standing {
+  readonly rules: readonly RuleStanding[];
+  /** Of the rule that lacks most. */
+  readonly needed: number;
+  readonly given: number;
+  readonly isSatisfied: boolean;
+}
+
+/** Where a request stands under rules; each must be satisfied. */
+export function standingOf(tx: Tables, requester: string, words: readonly ApprovalWord[], rules: readonly ApprovalRule[]) {
+  const standings = rules.map((rule): RuleStanding => ({ rule, by: countedUnder(tx, requester, words, rule) }));
+  let [furthest] = standings;
+  for (const each of standings) if (furthest && lacks(each) > lacks(furthest)) furthest = each;
+  const standing: Standing = {
+    rules: standings,
+    needed: furthest?.rule.count ?? 0,
+    given: Math.min(furthest?.by.length ?? 0, furthest?.rule.count ?? 0),
+    isSatisfied: standings.every((each) => lacks(each) <= 0),
+  };
+  return standing;
+}
+
+function lacks({ rule, by }: RuleStanding): number {
+  return rule.count - by.length;
+}
+
+function countedUnder(tx: Tables, requester: string, words: readonly ApprovalWord[], rule: ApprovalRule): string[] {
+  const marks = new Set<string>();
+  const users: string[] = [];
+  for (const word of words) {
+    if (word.verdict !== 'approve' || wordProblem(tx, requester, word, rule) !== undefined) continue;
+    const own = factorMarks(tx, word.userId);
+    // Accounts of one person: their second factors are the same.
+    if (own.some((mark) => marks.has(mark))) continue;
+    for (const mark of own) marks.add(mark);
+    users.push(word.userId);
+  }
+  return users;
+}
+
+/** Why a word does not count under the rule now; undefined if it does. */
+export function wordProblem(tx: Tables, requester: string, word: ApprovalWord, rule: ApprovalRule): string | undefined {
+  if (!tx.secondFactors.of(word.userId).some(({ id }) => id === word.factorId)) {
+    return tx.users.byId(word.userId)
+      ? 'the second factor that it was given with is gone'
+      : 'the User is not there any more';
+  }
+  return approvalProblem(tx, word.userId, requester, rule);
+}
+
+/** Why a User's word would not count under the rule now; undefined if it would. */
+export function approvalProblem(tx: Tables, userId: string, requester: string, rule: ApprovalRule): string | undefined {
+  const user = tx.users.byId(userId);
+  if (!user || !canLogIn(user)) return 'the User is not there any more';
+  if (!isApprover(rule, user)) return 'the User is no approver of the rule';
+  return selfApprovalProblem(tx, userId, requester, rule);
+}
+
+/** A second factor that the caller proved. */
+export interface ProvenFactor {
+  readonly id: string;
+  readonly kind: 'totp' | 'passkey';
+  /** Of a passkey, over the digest of the request. */
+  readonly assertion?: Readonly<Record<string, string>>;
+}
+
+/** The factor that was proved in the session within five minutes; undefined if there is none. */
+export function freshFactor({ tx, world, caller }: Pick<Context, 'tx' | 'world' | 'caller'>): ProvenFactor | undefined {
+  const factor = tx.sessions.byTokenHash(sessionOf(caller))?.factor;
+  const age = factor && world.now() - factor.at;
+  if (!factor || age === undefined || age < 0 || age > factorFreshFor) return undefined;
+  const known = tx.secondFactors.of(caller.id).find(({ id }) => id === factor.id);
+  return known && { id: known.id, kind: known.data.kind };
+}
+
+/** Throws `forbidden` for an approver who can say nothing about the request. */
+export function needApprover(tx: Tables, caller: Caller, request: ApprovalRequest, rules: readonly ApprovalRule[]): void {
+  const problems = rules.map((rule) => approvalProblem(tx, caller.id, request.requester, rule));
+  if (problems.some((problem) => problem === undefined)) return;
+  throw new KmsError('forbidden', problems[0] ?? 'there is no rule any more that asks for this', { denies: true });
+}

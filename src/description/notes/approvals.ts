@@ -1,0 +1,110 @@
+// Notes on the endpoints of approvals.
+import type { approvalEndpoints } from '../../api/approvals.ts';
+import { sample } from '../../api/example-values.ts';
+import type { Note } from '../prose.ts';
+
+const rule = { id: { description: 'id of the rule, or its name', example: sample.ruleId } };
+const request = { id: { description: 'id of the request', example: sample.approvalId } };
+const glass = { id: { description: 'id of the breaking', example: sample.glassId } };
+const noRule = { message: 'there is no such rule' };
+const noRequest = { message: 'there is no such request' };
+const over = { message: 'the request is denied already' };
+const noSession = { message: 'expected an access token, not an API key' };
+const noCode = { message: 'the code or the passkey is wrong, or was used before' };
+const factor =
+  'A second factor is needed, proved in the session within five minutes or here: `code` of an app, or `passkey`, the answer of the browser to the options that `/options` gives. A recovery code does not count. A passkey signs the digest of the request, and what it signed is kept in the activity record, so that anybody can verify the word later.';
+
+export const approvalNotes: Readonly<Record<(typeof approvalEndpoints)[number]['id'], Note>> = {
+  createApprovalRule: {
+    description: [
+      'Makes a rule, which holds from now on: what falls under its `actions` and `objects` is done only with the word of `count` of its approvers. Where several rules cover an act, each must be satisfied, so that a second rule never loosens the first.',
+      'The rule vouches for those who can approve and log in when it is set. Who asks cannot approve, nor can a User whom they invited, or gave a new way in, since then.',
+    ],
+    body: {
+      name: 'deleting keys',
+      actions: ['key.*.delete', 'keyring.*.delete'],
+      approvers: { flag: 'approval.give' },
+      count: 2,
+    },
+    problems: {
+      400: [
+        { field: 'name', message: 'is the name of another rule' },
+        { field: 'approvers', message: 'there is no User grace' },
+        { field: 'count', message: 'is more than the 1 approvers' },
+        { field: 'expires', message: 'is past' },
+      ],
+    },
+  },
+  listApprovalRules: {
+    description: [
+      'Lists the rules for whose acts the caller is an approver, or has flags; with `approval.rule` or `approval.read`, all.',
+    ],
+  },
+  getApprovalRule: { description: ['Reads one rule.'], params: rule, problems: { 404: [noRule] } },
+  updateApprovalRule: {
+    description: [
+      'Changes the fields that are given, each as a whole. This is an act that the rule itself covers: it takes the words that the rule, as it was, asks for. Requests that wait are decided by the rule as it is then.',
+    ],
+    params: rule,
+    body: { count: 2 },
+    problems: { 400: [{ field: 'name', message: 'is the name of another rule' }], 404: [noRule] },
+  },
+  deleteApprovalRule: {
+    description: ['Deletes a rule, with the words that the rule itself asks for.'],
+    params: rule,
+    problems: { 404: [noRule] },
+  },
+  listApprovalPresets: {
+    description: ['Lists sets of actions for which rules are usually made.'],
+  },
+  listApprovalRequests: {
+    description: [
+      'Lists requests that the caller, or an API key of theirs, made, that they are an approver for, or said their word about; with `approval.read`, all. They are kept for 30 days; the activity has the rest.',
+    ],
+  },
+  getApprovalRequest: { description: ['Reads one request.'], params: request, problems: { 404: [noRequest] } },
+  getApprovalOptions: {
+    description: [
+      'Tells which second factors the caller could approve the request with. The challenge for a passkey is the digest of the request; the authenticator must verify who is there.',
+    ],
+    params: request,
+    problems: { 400: [noSession], 404: [noRequest] },
+  },
+  approveRequest: {
+    description: [
+      factor,
+      'A word counts as long as its User is there, is an approver, and has the second factor that it was given with.',
+    ],
+    params: request,
+    body: { code: sample.totpCode, reason: 'as agreed' },
+    problems: { 400: [noSession, over, noCode], 404: [noRequest] },
+  },
+  denyRequest: {
+    description: ['Ends the request. The same act can be asked for once more.', factor],
+    params: request,
+    body: { code: sample.totpCode, reason: 'not on a Friday' },
+    problems: { 400: [noSession, over, noCode], 404: [noRequest] },
+  },
+  withdrawRequest: {
+    description: ['Takes a request back. If it was approved, that ends too.'],
+    params: request,
+    problems: { 400: [over], 404: [noRequest] },
+  },
+  breakGlass: {
+    description: [
+      'For a User whom all rules of the request name in `breakers`: the act may be done at once, one time, and this is told to everybody until another acknowledges it.',
+      factor,
+    ],
+    params: request,
+    body: { code: sample.totpCode, reason: 'the key leaks and nobody answers' },
+    problems: { 400: [noSession, over, noCode], 404: [noRequest] },
+  },
+  listBrokenGlass: {
+    description: ['Lists acts that were done without the approval that they needed: by whom, why, and who has seen it.'],
+  },
+  acknowledgeBrokenGlass: {
+    description: ['Ends the alerts about it. Who broke the glass cannot acknowledge it.'],
+    params: glass,
+    problems: { 404: [{ message: 'no glass was broken under this id' }] },
+  },
+};

@@ -1,0 +1,142 @@
+// Routes of approvals. A second factor that comes with a word is checked before the transaction, with backoff after
+// failures; it is consumed inside.
+import type { approvalEndpoints } from '../../api/approvals.ts';
+import { listApprovalPresets, createApprovalRule, deleteApprovalRule, getApprovalRule, listApprovalRules, updateApprovalRule } from '../../core/approval-rules.ts';
+import { freshFactor, type ProvenFactor } from '../../core/approval-words.ts';
+import {
+  acknowledgeBrokenGlass,
+  breakGlass,
+  findKnown,
+  getApprovalRequest,
+  giveWord,
+  listApprovalRequests,
+  listBrokenGlass,
+  withdrawRequest,
+} from '../../core/approvals.ts';
+import type { Caller, Context } from '../../core/context.ts';
+import { approvalOptions, type PasskeyPlace, verifyApproval, type VerifiedUse } from '../../core/passkeys.ts';
+import { checkCode, type Proof, useTotp, usePasskey } from '../../core/second-factors.ts';
+import { sessionOf } from '../../core/sessions.ts';
+import type { SentAssertion } from '../../crypto/passkey.ts';
+import { KmsError } from '../../errors.ts';
+import type { Input, RoutesOf } from '../route.ts';
+import { atPace, placeOf, triedAs } from './second-factors.ts';
+
+export const approvalRoutes: RoutesOf<(typeof approvalEndpoints)[number]['id']> = {
+  createApprovalRule: (ctx, { body }) => createApprovalRule(ctx, body),
+  listApprovalRules: (ctx) => listApprovalRules(ctx),
+  getApprovalRule: (ctx, { params }) => getApprovalRule(ctx, params),
+  updateApprovalRule: (ctx, { params, body }) => updateApprovalRule(ctx, { id: params.id, changes: body }),
+  deleteApprovalRule: (ctx, { params }) => deleteApprovalRule(ctx, params),
+  listApprovalPresets: () => listApprovalPresets(),
+  listApprovalRequests: (ctx, { query: { state, mine, inbox } }) =>
+    listApprovalRequests(ctx, { ...(state && { state }), mine: mine === 'true', inbox: inbox === 'true' }),
+  getApprovalRequest: (ctx, { params }) => getApprovalRequest(ctx, params),
+  getApprovalOptions: (ctx, input) => optionsFor(ctx, placeOf(input), input.params.id),
+  approveRequest: {
+    async prepare(input, caller) {
+      const given = await look(input, caller, input.params.id, input.body);
+      const { reason } = input.body;
+      return (ctx) => giveWord(ctx, { ...input.params, verdict: 'approve', reason, factor: use(ctx, given) });
+    },
+  },
+  denyRequest: {
+    async prepare(input, caller) {
+      const given = await look(input, caller, input.params.id, input.body);
+      const { reason } = input.body;
+      return (ctx) => giveWord(ctx, { ...input.params, verdict: 'deny', reason, factor: use(ctx, given) });
+    },
+  },
+  withdrawRequest: (ctx, { params }) => withdrawRequest(ctx, params),
+  breakGlass: {
+    async prepare(input, caller) {
+      const given = await look(input, caller, input.params.id, input.body);
+      const { reason } = input.body;
+      return (ctx) => breakGlass(ctx, { ...input.params, reason, factor: use(ctx, given) });
+    },
+  },
+  listBrokenGlass: (ctx) => listBrokenGlass(ctx),
+  acknowledgeBrokenGlass: (ctx, { params }) => acknowledgeBrokenGlass(ctx, params),
+};
+
+function optionsFor(ctx: Context, place: PasskeyPlace, id: string) {
+  sessionOf(ctx.caller);
+  const { request } = findKnown(ctx, id);
+  const factors = ctx.tx.secondFactors.of(ctx.caller.id);
+  const passkeyOptions = approvalOptions(place, request.details.digest, factors);
+  const kinds = new Set(factors.map(({ data }) => data.kind));
+  return {
+    fresh: freshFactor(ctx) !== undefined,
+    secondFactor: [...kinds],
+    ...(passkeyOptions && { passkeyOptions }),
+  };
+}
+
+interface Given {
+  readonly code?: string;
+  readonly passkey?: SentAssertion;
+}
+
+/** A second factor that came with a word, looked at. `none`: none came. */
+type Looked =
+  | { readonly is: 'none' | 'wrong' }
+  | { readonly is: 'code'; readonly proof: Proof & { is: 'totp' } }
+  | { readonly is: 'passkey'; readonly use: Omit<VerifiedUse, 'challenge'>; readonly assertion: Record<string, string> };
+
+/** Looks at what came, without consuming it. */
+async function look(input: Input<unknown>, caller: Caller, id: string, { code, passkey }: Given): Promise<Looked> {
+  sessionOf(caller);
+  if (code === undefined && passkey === undefined) return { is: 'none' };
+  const { handle, appliance } = input;
+  const now = appliance.world.now();
+  const byCode = (): Promise<Looked> =>
+    handle.store.transaction((tables) => {
+      const proof = checkCode(tables, { userId: caller.id, code: code ?? '', now });
+      return proof?.is === 'totp' ? { is: 'code', proof } : { is: 'wrong' };
+    });
+  const check = passkey ? () => lookAtPasskey(input, caller, id, passkey) : byCode;
+  return atPace(input, await triedAs(input, caller.id), check, ({ is }) => is !== 'wrong');
+}
+
+async function lookAtPasskey(
+  input: Input<unknown>,
+  caller: Caller,
+  id: string,
+  sent: SentAssertion,
+): Promise<Looked> {
+  const { store } = input.handle;
+  const { factor, digest } = await store.transaction((tables) => ({
+    factor: tables.secondFactors.of(caller.id).find(({ credentialId }) => credentialId === sent.id),
+    digest: tables.approvalRequests.byId(id)?.details.digest,
+  }));
+  if (digest === undefined) return { is: 'none' };
+  try {
+    const place = placeOf(input);
+    const use = await verifyApproval(place, factor, digest, sent);
+    const { publicKey, rpId } = use.data;
+    const { clientDataJSON, authenticatorData, signature } = sent.response;
+    const signed = { clientDataJSON, authenticatorData, signature };
+    return { is: 'passkey', use, assertion: { credentialId: sent.id, publicKey, rpId, origin: place.origin, ...signed } };
+  } catch (error) {
+    if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
+    return { is: 'wrong' };
+  }
+}
+
+/** Consumes the factor that was looked at; undefined if none came. Throws `invalid` if it is wrong or was used. */
+function use(ctx: Context, looked: Looked): ProvenFactor | undefined {
+  if (looked.is === 'none') return undefined;
+  try {
+    if (looked.is === 'code') {
+      useTotp(ctx, ctx.caller.id, looked.proof);
+      return { id: looked.proof.factor.id, kind: 'totp' };
+    }
+    if (looked.is === 'passkey') {
+      usePasskey(ctx, looked.use);
+      return { id: looked.use.factor.id, kind: 'passkey', assertion: looked.assertion };
+    }
+  } catch (error) {
+    if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
+  }
+  throw new KmsError('invalid', 'the code or the passkey is wrong, or was used before', { denies: true });
+}

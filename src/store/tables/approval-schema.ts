@@ -1,0 +1,68 @@
+// Approvals: the step that makes their tables. Statements of a released step never change.
+export const approvalSchema: readonly string[] = [
+  // `terms` are the rule's own fields in JSON; `vouched` are ids of Users, whom its maker stood for.
+  `CREATE TABLE approval_rules (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    terms TEXT NOT NULL,
+    vouched TEXT NOT NULL,
+    expires_at INTEGER,
+    created_at INTEGER NOT NULL,
+    created_by TEXT NOT NULL,
+    updated_at INTEGER NOT NULL
+  )`,
+  // `act` is the hash of who does what to what: of each there is one request at most that is open.
+  `CREATE TABLE approval_requests (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    act TEXT NOT NULL,
+    requester TEXT NOT NULL,
+    state TEXT NOT NULL,
+    details TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    granted_at INTEGER,
+    ended_at INTEGER,
+    uses INTEGER NOT NULL,
+    broken INTEGER NOT NULL
+  )`,
+  `CREATE UNIQUE INDEX approval_requests_open ON approval_requests (act) WHERE ended_at IS NULL`,
+  `CREATE INDEX approval_requests_of ON approval_requests (requester) WHERE ended_at IS NULL`,
+  `CREATE INDEX approval_requests_by_end ON approval_requests (ended_at) WHERE ended_at IS NOT NULL`,
+  `CREATE TABLE approval_words (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    request_id TEXT NOT NULL,
+    user_id TEXT NOT NULL,
+    verdict TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    factor_id TEXT NOT NULL,
+    factor_kind TEXT NOT NULL,
+    signed INTEGER NOT NULL,
+    reason TEXT,
+    UNIQUE (request_id, user_id)
+  )`,
+  `CREATE TABLE broken_glass (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    at INTEGER NOT NULL,
+    broken_by TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    action TEXT NOT NULL,
+    object TEXT,
+    request_id TEXT,
+    acknowledged_at INTEGER,
+    acknowledged_by TEXT
+  )`,
+  `CREATE INDEX broken_glass_open ON broken_glass (seq) WHERE acknowledged_at IS NULL`,
+  // Who could have got into a User's account: by an invite, a link, a password that they were told.
+  `CREATE TABLE user_makers (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    user_id TEXT NOT NULL,
+    maker TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    UNIQUE (user_id, maker)
+  )`,
+  // The second factor that the session last proved, and when.
+  `ALTER TABLE sessions ADD COLUMN factor_id TEXT`,
+  `ALTER TABLE sessions ADD COLUMN factor_at INTEGER`,
+];
