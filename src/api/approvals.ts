@@ -469,6 +469,7 @@ export const approvalEndpoints = [
     summary: 'List how often and why the glass was broken, newest first',
     access: { kind: 'credential', action: 'approval.list' },
     answer: z.object({ broken: z.array(broken).meta({ description: 'at most 100; those not acknowledged come first' }) }),
+    watchable: { apart: [] },
   }),
   endpoint('acknowledgeBrokenGlass', {
     tag,

@@ -139,6 +139,10 @@ export function spanText(seconds: number): string {
   return count === 1 ? `1 ${name}` : `${count} ${name}s`;
 }
 
+export function upperFirst(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
+}
+
 /** `1 API key`, `2 API keys` */
 export function countedText(count: number, noun: string): string {
   return `${countText(count)} ${noun}${count === 1 ? '' : 's'}`;

@@ -12,8 +12,8 @@ interface ApprovalWords {
 
 const requests = 'requests for approval';
 
-const words: ReadonlyMap<string, ApprovalWords> = new Map([
-  ['approval.request', { past: 'asked for approval by', base: 'ask for approval by', things: requests }],
+const requestWords: ReadonlyMap<string, ApprovalWords> = new Map([
+  ['approval.request', { past: 'asked for approval by the', base: 'ask for approval by the', things: requests }],
   ['approval.approve', { past: 'approved', base: 'approve', things: requests }],
   ['approval.deny', { past: 'denied', base: 'deny', things: requests }],
   ['approval.withdraw', { past: 'took back', base: 'take back', things: requests }],
@@ -22,16 +22,21 @@ const words: ReadonlyMap<string, ApprovalWords> = new Map([
   ['approval.acknowledge', { past: 'acknowledged', base: 'acknowledge', things: 'broken glass' }],
 ]);
 
+const ruleWords: ApprovalWords = { past: 'changed', base: 'change', things: 'approval rules' };
+
+/** The wording of an action on approvals; undefined for others. */
+export function approvalWordsFor(action: string): ApprovalWords | undefined {
+  return action === 'approval.rule' ? ruleWords : requestWords.get(action);
+}
+
 /** The wording of a record about approvals; undefined for other records. */
 export function approvalWordsOf(record: ActivityRecord): ApprovalWords | undefined {
-  const { action, reporter, props } = record;
+  const { action, reporter, props, status } = record;
   if (reporter !== undefined) return undefined;
-  if (action !== 'approval.rule') return words.get(action);
-  const things = 'approval rules';
+  if (action !== 'approval.rule' || status >= 400) return approvalWordsFor(action);
   // Only a rule that is still there has its fields in the record; only a change names some.
-  if (!isJsonObject(props.rule)) return { past: 'deleted', base: 'make, change or delete', things };
-  const isChange = (deedOfRecord(record).changed ?? []).length > 0;
-  return isChange ? { past: 'changed', base: 'change', things } : { past: 'made', base: 'make', things };
+  if (!isJsonObject(props.rule)) return { ...ruleWords, past: 'deleted' };
+  return (deedOfRecord(record).changed ?? []).length > 0 ? ruleWords : { ...ruleWords, past: 'set' };
 }
 
 /** A record's account of the approval that it is about, was done with, or waits for. */
@@ -92,7 +97,7 @@ function actionIn(statement: unknown): string | undefined {
 /** Whether the act was refused since it waits for approval. */
 export function waitsForApproval(record: ActivityRecord): boolean {
   const { validAction, status, props, action } = record;
-  const isWord = words.has(action);
+  const isWord = requestWords.has(action);
   return (
     !isWord && !validAction && status === 403 && isJsonObject(props.approval) && approvalNoteOf(record) !== undefined
   );
@@ -105,7 +110,7 @@ export function approvalDetailsOf(record: ActivityRecord, names: Names): string[
   const { glass, reason, factor, isSigned, approvers, asked } = note;
   const isGlass = glass !== undefined && record.action !== 'approval.break-glass';
   return [
-    ...(asked === undefined ? [] : [`for ${asked}`]),
+    ...(asked === undefined || record.action === 'approval.request' ? [] : [`for ${asked}`]),
     ...(factor === undefined ? [] : [isSigned ? 'signed with a passkey' : `proved by ${factorText(factor)}`]),
     ...(approvers.length === 0 ? [] : [`approved by ${listText(approvers.map((id) => names.get(id) ?? shortId(id)))}`]),
     ...(isGlass ? ['without approval: the glass was broken'] : []),

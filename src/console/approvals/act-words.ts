@@ -5,7 +5,7 @@ import type { RequestState } from '../../model/approval-rules.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { typeNames } from '../activity/type-names.ts';
 import { wordsOf } from '../activity/words.ts';
-import { countedText, shortId, spanText } from '../text.ts';
+import { countedText, shortId, spanText, upperFirst } from '../text.ts';
 
 /** The parts of a request that say what it asks for. */
 export type AskedAct = Pick<ApprovalRequest, 'action' | 'operation' | 'object' | 'statement' | 'shown' | 'effects'>;
@@ -17,8 +17,7 @@ export function actText({ action, operation, object, statement, shown }: AskedAc
   if (!words) return `Use the permission ${action}`;
   const verb = upperFirst(words.base);
   if (words.things === '') return verb;
-  if (object)
-    return `${verb} ${withArticle(typeNames[object.type] ?? object.type)} ${object.name ?? shortId(object.id)}`;
+  if (object) return `${verb} the ${typeNames[object.type] ?? object.type} ${object.name ?? shortId(object.id)}`;
   if (ring !== undefined) return `${verb} ${ring}`;
   const name = nameIn(shown.body);
   const thing = singular.get(words.things) ?? words.things;
@@ -83,14 +82,6 @@ function nameIn(body: ApprovalRequest['shown']['body']): string | undefined {
   return names.find((name): name is string => typeof name === 'string' && name !== '');
 }
 
-function withArticle(noun: string): string {
-  return `the ${noun}`;
-}
-
-function upperFirst(text: string): string {
-  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
-}
-
 /** What the operation comes to, for those that cannot be taken back easily. */
 const consequences: ReadonlyMap<string, string> = new Map([
   ['deleteKeyring', 'Its keys encrypt and decrypt nothing from then on. What they encrypted cannot be read any more.'],
@@ -105,7 +96,7 @@ const consequences: ReadonlyMap<string, string> = new Map([
   ['deleteAccount', 'Its API keys go with it, and programs that use them are refused.'],
   ['deleteApiKey', 'Programs that use it are refused from then on.'],
   ['deleteApiKeyById', 'Programs that use it are refused from then on.'],
-  ['deleteUser', 'They cannot log in any more. Their API keys end, unless they are handed on.'],
+  ['deleteUser', 'They cannot log in any more. Their API keys are disabled, unless they are handed on.'],
   ['updateApprovalRule', 'From then on, acts need only what the changed rule asks for.'],
   ['deleteApprovalRule', 'From then on, acts need no approval by this rule.'],
   ['kmip:Destroy', 'The object is destroyed. What it encrypted is lost.'],

@@ -78,7 +78,7 @@ const decided: Readonly<Record<Decision, string>> = {
   breakGlass: 'The glass is broken: it can be done now.',
 };
 
-function Asked({ request: { requester, createdAt, address } }: { readonly request: ApprovalRequest }) {
+function Asked({ request: { requester, createdAt, address, reason } }: { readonly request: ApprovalRequest }) {
   return (
     <>
       <Person of={requester} /> asked for it <Ago at={createdAt} />
@@ -88,7 +88,13 @@ function Asked({ request: { requester, createdAt, address } }: { readonly reques
           from <code data-any>{address}</code>
         </span>
       )}
-      .
+      {reason === undefined ? (
+        '.'
+      ) : (
+        <span key="why">
+          : “<bdi>{reason}</bdi>”
+        </span>
+      )}
     </>
   );
 }
@@ -101,14 +107,9 @@ interface ActionsProps {
 function Actions({ request: { may }, onOpen }: ActionsProps) {
   return (
     <>
-      {may.withdraw && (
-        <button key="withdraw" type="button" data-kind="quiet" onClick={() => onOpen('withdraw')}>
-          Take it back…
-        </button>
-      )}
-      {may.breakGlass && (
-        <button key="break" type="button" data-kind="danger" onClick={() => onOpen('breakGlass')}>
-          Break the glass…
+      {may.approve && (
+        <button key="approve" type="button" onClick={() => onOpen('approve')}>
+          Approve…
         </button>
       )}
       {may.deny && (
@@ -116,9 +117,14 @@ function Actions({ request: { may }, onOpen }: ActionsProps) {
           Deny…
         </button>
       )}
-      {may.approve && (
-        <button key="approve" type="button" onClick={() => onOpen('approve')}>
-          Approve…
+      {may.breakGlass && (
+        <button key="break" type="button" data-kind="danger" onClick={() => onOpen('breakGlass')}>
+          Break the glass…
+        </button>
+      )}
+      {may.withdraw && (
+        <button key="withdraw" type="button" data-kind="quiet" onClick={() => onOpen('withdraw')}>
+          Take it back…
         </button>
       )}
     </>
@@ -213,13 +219,13 @@ function Standing({ request, isOwn }: StandingProps) {
 }
 
 function standingText(request: ApprovalRequest, isOwn: boolean): string {
-  const who = isOwn ? 'you' : 'who asked';
+  const who = isOwn ? 'you' : 'the requester';
   const window = windowText(narrowestWindow(request.rules));
   switch (request.state) {
     case 'pending':
       return `It takes ${missingText(request)}. Then ${who} can do it ${window}.`;
     case 'granted':
-      return isOwn ? `Do the same again now: it can be done ${window}.` : `Who asked can do it now, ${window}.`;
+      return isOwn ? `Do the same again now: it can be done ${window}.` : `The requester can do it now, ${window}.`;
     case 'done':
       return 'It was approved and done.';
     case 'denied':

@@ -11,7 +11,7 @@ import { PageHeader } from '../parts/page.tsx';
 import { useAnswer, useState } from '../parts/state.ts';
 import { ListEnd } from '../parts/table.tsx';
 import { Facts, Time } from '../parts/values.tsx';
-import { countText } from '../text.ts';
+import { countText, upperFirst } from '../text.ts';
 import { Thing } from './act-panel.tsx';
 import { listOf } from './list-of.ts';
 import { useApprovals } from './live.ts';
@@ -37,12 +37,19 @@ export function GlassBanner({ broken }: { readonly broken: readonly BrokenGlass[
   );
 }
 
-function BrokenAct({ of: { action, object } }: { readonly of: BrokenGlass }) {
+interface BrokenActProps {
+  readonly of: BrokenGlass;
+  /** Whether it begins a line. */
+  readonly isFirst?: boolean;
+}
+
+function BrokenAct({ of: { action, object }, isFirst = false }: BrokenActProps) {
   const words = wordsOf(plainAction(action));
   if (!words) return <code data-any>{action}</code>;
   return (
     <span title={action}>
-      {words.base} {words.things !== '' && (object ? <Thing of={object} /> : words.things)}
+      {isFirst ? upperFirst(words.base) : words.base}{' '}
+      {words.things !== '' && (object ? <Thing of={object} /> : words.things)}
     </span>
   );
 }
@@ -104,7 +111,7 @@ function Broken({ of, isOwn, onAcknowledge }: BrokenProps) {
     <section data-panel>
       <div data-bar>
         <h2>
-          <BrokenAct of={of} />
+          <BrokenAct of={of} isFirst />
         </h2>
         {acknowledged === null && !isOwn && (
           <Button kind="quiet" needs="approval.rule" onClick={onAcknowledge}>

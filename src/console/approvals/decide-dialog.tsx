@@ -50,13 +50,13 @@ export function DecideDialog({ api, request, decision, onClose, onDecided }: Dec
 }
 
 function effectText(request: ApprovalRequest, decision: Decision): string {
-  if (decision === 'deny') return 'The request ends. Who asked sees that you denied it, and why.';
+  if (decision === 'deny') return 'The request ends. The requester sees that you denied it, and why.';
   if (decision === 'breakGlass') {
     return 'It can then be done without the approval of the others. All of them are told, and every page warns of it until somebody acknowledges it.';
   }
   const left = { ...request, given: request.given + 1 };
   return left.given >= left.needed
-    ? 'With your approval, who asked can do it.'
+    ? 'With your approval, the requester can do it.'
     : `With your approval, it still takes ${missingText(left)}.`;
 }
 
@@ -116,7 +116,7 @@ function DecideForm({ api, request, decision, options, onClose, onDecided, onSta
       <TextArea
         name="reason"
         label={decision === 'breakGlass' ? 'Why it cannot wait' : 'Why'}
-        hint={decision === 'breakGlass' ? 'All approvers read it.' : 'Who asked and the other approvers read it.'}
+        hint={decision === 'breakGlass' ? 'All approvers read it.' : 'The requester and the other approvers read it.'}
         rows={2}
         most={longestReason}
         isRequired={decision === 'breakGlass'}

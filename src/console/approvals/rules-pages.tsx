@@ -10,7 +10,8 @@ import { PageHeader } from '../parts/page.tsx';
 import { useAnswer, useState } from '../parts/state.ts';
 import { type Column, DataTable } from '../parts/table.tsx';
 import { Copyable, Facts, Moment, Time } from '../parts/values.tsx';
-import { countedText } from '../text.ts';
+import { Words } from '../parts/words.tsx';
+import { countedText, upperFirst } from '../text.ts';
 import { windowText } from './act-words.ts';
 import { listOf } from './list-of.ts';
 import { Person } from './request-parts.tsx';
@@ -54,7 +55,7 @@ const columns: readonly Column<ApprovalRule>[] = [
       </a>
     ),
   },
-  { title: 'What needs approval', cell: ({ actions }) => ruleActsText(actions) },
+  { title: 'What needs approval', cell: ({ actions }) => upperFirst(ruleActsText(actions)) },
   { title: 'Approvers', cell: (rule) => <Approvers of={rule} /> },
   {
     title: 'Needed',
@@ -84,7 +85,7 @@ function Approvers({ of: { approvers } }: { readonly of: ApprovalRule }) {
   if (approvers.flag !== undefined) {
     return (
       <>
-        everybody with <code data-any>{approvers.flag}</code>
+        everybody with <Words text={approvers.flag} />
       </>
     );
   }
@@ -180,7 +181,7 @@ function Rule({ rule }: { readonly rule: ApprovalRule }) {
       )}
       <section data-panel>
         <h2>What needs approval</h2>
-        <p>{ruleActsText(actions)}.</p>
+        <p>{upperFirst(ruleActsText(actions))}.</p>
         <Facts
           facts={[
             ['Acts', <Codes key="acts" texts={actions} />],
@@ -197,7 +198,7 @@ function Rule({ rule }: { readonly rule: ApprovalRule }) {
             ['Could approve now', able],
             ['Own requests', 'are approved by others only'],
             ['Once approved', `it can be done ${windowText(window)}`],
-            ['Until then', mode === 'ask' ? 'requests are refused at once' : 'requests wait for up to a minute'],
+            ['Until then', mode === 'ask' ? 'requests are refused at once' : 'requests wait for up to a minute first'],
             ['May break the glass', <People key="breakers" of={breakers} />],
           ]}
         />

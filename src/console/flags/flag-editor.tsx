@@ -4,6 +4,7 @@ import { useId } from 'hono/jsx/dom';
 import { type Flags, parseFlags } from '../../model/flags.ts';
 import { Button } from '../parts/button.tsx';
 import { Proposals } from '../parts/fields.tsx';
+import { upperFirst } from '../text.ts';
 import { abilitiesText } from './abilities.ts';
 import {
   type FlagDraft,
@@ -159,7 +160,7 @@ function RingFlags({ resource, operations, draft, onChange, coverage, names, ver
         <RingFields
           key={index}
           row={row}
-          title={`${noun[0]?.toUpperCase()}${noun.slice(1)} ${position + 1}`}
+          title={`${upperFirst(noun)} ${position + 1}`}
           operations={operations}
           coverage={coverage}
           names={names}
