@@ -9,6 +9,7 @@ import type { Tables } from '../store/port.ts';
 import type { ApprovalRequest } from '../store/tables/approval-requests.ts';
 import type { ApprovalRule } from '../store/tables/approval-rules.ts';
 import { activityRecord } from './activity.ts';
+import { shownObject } from './approval-objects.ts';
 import { rulesFor } from './approval-rules.ts';
 import { digestOf, shownFields, statementOf } from './approval-statement.ts';
 import { type Standing, standingOf } from './approval-words.ts';
@@ -224,7 +225,7 @@ function makeRequest(ctx: Deciding, act: PlannedAct, rules: readonly ApprovalRul
       ...(dialect !== undefined && { dialect }),
       ...(address !== undefined && { address }),
       ...(reason !== undefined && { reason }),
-      effects: effectsOf(act),
+      effects: effectsOf(act, object && shownObject(tx, object)),
     },
     createdAt: now,
     grantedAt: undefined,
@@ -246,7 +247,7 @@ export function endOverdue(ctx: Omit<Deciding, 'caller'>): void {
   for (const request of tx.approvalRequests.open(purgedAtOnce)) lapse(ctx, request, rulesNow(tx, request, world.now()));
 }
 
-function effectsOf({ deed = {}, after }: PlannedAct): JsonObject {
+function effectsOf({ deed = {}, after }: PlannedAct, before: JsonObject | null | undefined): JsonObject {
   const { changed = [], granted = [], revoked = [], objects = [] } = deed;
-  return { changed, granted, revoked, objects, ...(after && { after }) };
+  return { changed, granted, revoked, objects, ...(before && { before }), ...(after && { after }) };
 }

@@ -36,6 +36,8 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
   #admission: Admission | undefined = undefined;
   /** The operation's note for the request's record. */
   deed: ActivityDetails | undefined = undefined;
+  /** What its record says of the approval that it needed; undefined if it needed none. */
+  approval: JsonObject | undefined = undefined;
   /** The key that the answer hands out. */
   handedOut: KeyHandedOut | undefined = undefined;
   /**
@@ -114,6 +116,7 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
   /** Discards the notes of an operation that failed and was rolled back. */
   failed(error: unknown): void {
     this.work = undefined;
+    this.approval = undefined;
     // A denied request is recorded with what it was about to touch.
     if (!(error instanceof KmsError && error.code === 'forbidden' && error.denies)) this.deed = undefined;
     this.statuses = undefined;

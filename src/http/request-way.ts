@@ -14,6 +14,7 @@ import { longestPage } from '../model/json.ts';
 import { ownRecordHeader } from '../model/names.ts';
 import type { ActivityInput, Tables, Transaction } from '../store/port.ts';
 import type { Slices } from '../store/sql.ts';
+import { approve, type WaitingOutcome, waitFor } from './approval-stage.ts';
 import {
   type Admission,
   admit,
@@ -30,6 +31,7 @@ import type { AppliancePort, State } from './appliance-port.ts';
 import { type BodyRead, readDecodedBody, readJsonBody } from './body.ts';
 import { consoleCookieOf } from './console-cookie.ts';
 import { type FairQueue, Turn } from './fair-queue.ts';
+import { holdUntilDecided } from './held-requests.ts';
 import { EndpointInput, type KnownRequest, rawInput } from './input.ts';
 import { OperationContext } from './operation-context.ts';
 import {
@@ -156,22 +158,37 @@ export class EndpointWay {
       }
     }
     const input = new EndpointInput(this.#appliance, endpoint, known, body);
-    const ctx = new OperationContext(handle.tenant, this.#appliance.world, request, known);
+    let ctx = new OperationContext(handle.tenant, this.#appliance.world, request, known);
     let served: RequestResult;
-    try {
-      if ('prepare' in route) operation ??= this.#shortWay(input, route) ?? (await this.#prepare(input, route, turn));
-      const rest = this.#appliance.requestTurn();
-      if (rest) await rest;
-      served = await this.#transact(input, ctx, operation);
-      if (ctx.work) served.outcome = (await refusalOf(ctx.work)) ?? served.outcome;
-    } catch (error) {
-      ctx.watch?.loseRecord();
-      served = { outcome: failed(error), action, tenant };
-    } finally {
-      turn?.leave();
+    for (;;) {
+      try {
+        let work = operation;
+        if ('prepare' in route) work ??= this.#shortWay(input, route) ?? (await this.#prepare(input, route, turn));
+        const rest = this.#appliance.requestTurn();
+        if (rest) await rest;
+        served = await this.#transact(input, ctx, work);
+        if (ctx.work) served.outcome = (await refusalOf(ctx.work)) ?? served.outcome;
+      } catch (error) {
+        ctx.watch?.loseRecord();
+        served = { outcome: failed(error), action, tenant };
+      } finally {
+        turn?.leave();
+      }
+      if (!('waits' in served.outcome) || !(await this.#hold(served.outcome, known, turn))) break;
+      ctx = new OperationContext(handle.tenant, this.#appliance.world, request, known);
     }
     if (endpoint.paginated) served.outcome = await listAnswer(served.outcome, known, this.#appliance.turn);
     return this.#reply(served, known, ctx.stream);
+  }
+
+  /** Waits for the word of others, if the rules want that; returns whether to try again. */
+  async #hold(outcome: Outcome, { request, handle }: KnownRequest, turn: Turn | undefined): Promise<boolean> {
+    // Cast: the caller looked.
+    const { waits } = outcome as WaitingOutcome;
+    if (!waits.holds) return false;
+    if (!(await holdUntilDecided(waits.id, handle, () => request.isGone?.() ?? false))) return false;
+    await turn?.take();
+    return true;
   }
 
   /**
@@ -264,7 +281,7 @@ export class EndpointWay {
     const admission = this.#authorize(tx, input, ctx);
     if (!admission) return this.#unknown(input);
     const { refusal } = admission;
-    const outcome = refusal ? refused(refusal) : this.#operate(input, ctx, operation);
+    const outcome = refusal ? refused(refusal) : this.#operate(input, ctx, operation, admission);
     return this.#recordActivity(ctx, admission, outcome);
   }
 
@@ -277,7 +294,7 @@ export class EndpointWay {
     const admission = this.#authorize(tx, input, ctx);
     if (!admission) return this.#unknown(input);
     const { refusal } = admission;
-    const outcome = refusal ? refused(refusal) : yield* this.#operateInSlices(input, ctx, work);
+    const outcome = refusal ? refused(refusal) : yield* this.#operateInSlices(input, ctx, work, admission);
     return this.#recordActivity(ctx, admission, outcome);
   }
 
@@ -327,17 +344,41 @@ export class EndpointWay {
     return { outcome: refused(unknownOf(credential, request)), action: this.#traits.action, tenant, granted: false };
   }
 
-  /** Runs the operation in a savepoint; if there is no room for the answer, it is rolled back. */
-  #operate(input: EndpointInput, ctx: OperationContext, operation: PlainOperation | undefined): Outcome {
+  /**
+   * Runs the operation in a savepoint; if it needs approval, or there is no room for the answer, it is rolled back.
+   * `admission` is absent at a public endpoint.
+   */
+  #operate(
+    input: EndpointInput,
+    ctx: OperationContext,
+    operation: PlainOperation | undefined,
+    admission?: Admission,
+  ): Outcome {
     const { problem } = input;
     if (problem) return refused(problem, this.#endpoint.silent400);
     try {
       input.needShown(ctx.tx);
       if (!operation) throw changedMeanwhile;
-      return ctx.tx.savepoint(() => this.#encode(input, ctx, operation(ctx, input)));
+      return ctx.tx.savepoint(() => {
+        const outcome = this.#encode(input, ctx, operation(ctx, input));
+        if (admission) approve(ctx, this.#endpoint, input, admission);
+        return outcome;
+      });
     } catch (error) {
+      return this.#refuse(ctx, error);
+    }
+  }
+
+  /** The outcome of an operation that was rolled back. */
+  #refuse(ctx: OperationContext, error: unknown): Outcome {
+    try {
+      const waiting = waitFor(ctx, error);
+      if (waiting) return waiting;
       ctx.failed(error);
       return refused(error, this.#endpoint.silent400);
+    } catch (limit) {
+      ctx.failed(limit);
+      return refused(limit);
     }
   }
 
@@ -350,17 +391,24 @@ export class EndpointWay {
     return { ...outcome, headers: { ...outcome.headers, ...headers } };
   }
 
-  *#operateInSlices(input: EndpointInput, ctx: OperationContext, { slices }: PlainSlices): Slices<Outcome> {
+  *#operateInSlices(
+    input: EndpointInput,
+    ctx: OperationContext,
+    { slices }: PlainSlices,
+    admission: Admission,
+  ): Slices<Outcome> {
+    const endpoint = this.#endpoint;
     const { problem } = input;
     if (problem) return refused(problem, this.#endpoint.silent400);
     try {
       input.needShown(ctx.tx);
       return yield* ctx.tx.savepointInSlices(function* () {
-        return encodeAnswer(input, ctx, yield* slices(ctx, input));
+        const outcome = encodeAnswer(input, ctx, yield* slices(ctx, input));
+        approve(ctx, endpoint, input, admission);
+        return outcome;
       });
     } catch (error) {
-      ctx.failed(error);
-      return refused(error, this.#endpoint.silent400);
+      return this.#refuse(ctx, error);
     }
   }
 
@@ -388,7 +436,8 @@ export class EndpointWay {
     const { deed = one, address, identified, world, dialect, props: facts } = ctx;
     const how = identified?.how;
     const own = this.#traits.isActOfOperator && recorded.validAction ? byOperator : how && { ...how };
-    const told = recorded.props ? { ...recorded.props, ...own } : own;
+    const approved = ctx.approval && { approval: ctx.approval };
+    const told = recorded.props || approved ? { ...recorded.props, ...approved, ...own } : own;
     const props = dialect === undefined ? told : { ...told, ...facts, dialect };
     const made = activityRecord(world, { ...recorded, action: this.#traits.action, status, props, deed, address });
     ctx.tx.record(made);

@@ -116,3 +116,14 @@ function matches(pattern: string, text: string): boolean {
   }
   return lower.length - last.length >= at && lower.endsWith(last);
 }
+
+const keyUses: ReadonlySet<string> = new Set(
+  ['encrypt', 'decrypt', 'rewrap', 'datakey', 'datakey-wrapped', 'sign', 'verify', 'mac', 'wrap', 'unwrap', 'derive']
+    .flatMap((use) => [`key.${use}`, `keyring.${use}`])
+    .concat('keyring.read', 'key.read'),
+);
+
+/** Whether an action uses a key: the same caller may do it with any input while a window is open. */
+export function isKeyUse(action: string): boolean {
+  return keyUses.has(action);
+}

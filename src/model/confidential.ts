@@ -13,3 +13,8 @@ const confidential: ReadonlySet<string> = new Set(
 export function isConfidential(name: string): boolean {
   return confidential.has(name.toLowerCase());
 }
+
+/** Parameters of paths and queries that are secrets, or as good as them. */
+export function isConfidentialParameter(name: string): boolean {
+  return name === 'apikey' || name === 'token';
+}

@@ -27,6 +27,10 @@ export const consoleHeader = 'kms-console';
  * console's.
  */
 export const consoleKeyName = (prefix: string): string => `kms-console ${prefix}`;
+/** Why a caller does something, in percent-encoded words, for those who are asked for approval. */
+export const reasonHeader = 'kms-reason';
+/** Why the administrator at the machine does something without the approval that it needs, in the same form. */
+export const breakGlassHeader = 'kms-break-glass';
 /** Names the tenant of a request over the local socket. */
 export const tenantHeader = 'kms-tenant';
 

@@ -145,6 +145,36 @@ export async function startOidc(a: Appliance, more: object = { createUsers: true
   return { state: new URL(url).searchParams.get('state') ?? '', binding, code: freshName() };
 }
 
+const ruleFields = (more: object = {}) => ({
+  name: freshName(),
+  actions: ['keyring.*.delete'],
+  objects: [freshName()],
+  approvers: { flag: 'approval.give' },
+  ...more,
+});
+const readsRules = { 'approval.read': true };
+export const makeRule = (a: Appliance, more: object = {}) =>
+  ok(a.call('POST', '/approvals/rules', ruleFields(more)));
+
+/** A rule that has ended, so that its change needs nobody's word. */
+async function endedRule(a: Appliance): Promise<AnyJson> {
+  const rule = await makeRule(a, { expires: a.world.now() + 1000 });
+  a.advance(1000);
+  return rule;
+}
+
+/** A request that waits, and somebody who can approve it, or break the glass, with a code of their app. */
+async function waiting(a: Appliance) {
+  const approver = await person(a);
+  const { secret } = await addTotp(a, approver);
+  const { name } = await makeRing(a);
+  const { id: user } = approver.user;
+  await makeRule(a, { objects: [name], approvers: { users: [user] }, breakers: [user] });
+  const { approval } = (await a.call('DELETE', `/ks/keyrings/${name}`)).body;
+  a.advance(30_000);
+  return { id: String(approval.id), approver, code: appCode(secret, a.world.now()) };
+}
+
 /** A wrapping as long as that of a 32-byte key by X25519, to replace the current one. */
 export const rewrappedKey = (id: string, keyData: AnyJson, wrapped = Buffer.alloc(80, ++count)) => ({
   id,
@@ -485,6 +515,44 @@ export const samples: Readonly<Record<EndpointId, MakeSample>> = {
       props: {},
     },
   }),
+  createApprovalRule: async () => ({ body: ruleFields() }),
+  listApprovalRules: async () => ({}),
+  getApprovalRule: async (a) => ({ params: { id: (await makeRule(a)).id }, key: (await logIn(a, readsRules)).accessToken }),
+  updateApprovalRule: async (a) => ({ params: { id: (await endedRule(a)).id }, body: { count: 2 } }),
+  deleteApprovalRule: async (a) => ({ params: { id: (await endedRule(a)).id } }),
+  listApprovalPresets: async () => ({}),
+  listApprovalRequests: async () => ({ query: { state: 'pending', mine: 'true', inbox: 'false' } }),
+  getApprovalRequest: async (a) => {
+    const { id, approver } = await waiting(a);
+    return { params: { id }, key: approver.key };
+  },
+  getApprovalOptions: async (a) => {
+    const { id, approver } = await waiting(a);
+    return { params: { id }, key: approver.key };
+  },
+  approveRequest: async (a) => {
+    const { id, approver, code } = await waiting(a);
+    return { params: { id }, body: { code, reason: 'as agreed' }, key: approver.key };
+  },
+  denyRequest: async (a) => {
+    const { id, approver, code } = await waiting(a);
+    return { params: { id }, body: { code, reason: 'not today' }, key: approver.key };
+  },
+  withdrawRequest: async (a) => {
+    const { id } = await waiting(a);
+    return { params: { id }, key: (await logIn(a, { 'approval.rule': true })).accessToken };
+  },
+  breakGlass: async (a) => {
+    const { id, approver, code } = await waiting(a);
+    return { params: { id }, body: { code, reason: 'it leaks' }, key: approver.key };
+  },
+  listBrokenGlass: async () => ({}),
+  acknowledgeBrokenGlass: async (a) => {
+    const { id, approver, code } = await waiting(a);
+    await ok(a.call('POST', `/approvals/requests/${id}/break-glass`, { code, reason: 'it leaks' }, { key: approver.key }));
+    const { broken } = await ok(a.call('GET', '/approvals/broken-glass'));
+    return { params: { id: broken[0].id } };
+  },
   getActivityHead: async () => ({}),
   exportActivity: async (a) => ({ body: { since: await ok(a.call('GET', '/auth/activity/head')) } }),
   getActivity: async (a) => {

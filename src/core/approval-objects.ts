@@ -1,0 +1,43 @@
+// Things as approvers see them, before and after an act: what matters of them, without secrets.
+import type { ResourceRef } from '../model/activity-details.ts';
+import type { JsonObject } from '../model/json.ts';
+import type { Tables } from '../store/port.ts';
+import { termsTold } from './approval-rules.ts';
+
+/** Characters in JSON. */
+const most = 16_384;
+
+/** Undefined for a thing that is not there, or whose fields are not shown. */
+export function shownObject(tx: Tables, object: ResourceRef): JsonObject | undefined {
+  const shown = fieldsOf(tx, object);
+  return shown && JSON.stringify(shown).length <= most ? shown : undefined;
+}
+
+function fieldsOf(tx: Tables, { type, id }: ResourceRef): JsonObject | undefined {
+  switch (type) {
+    case 'user': {
+      const user = tx.users.byId(id);
+      if (!user) return undefined;
+      const { username, email, displayName, flagsText, props } = user;
+      return { username, email, displayName, flags: JSON.parse(flagsText), props };
+    }
+    case 'apikey': {
+      const key = tx.apiKeys.byId(id);
+      if (!key) return undefined;
+      const { name, active, expiresAt = null, addresses: allowedAddresses, accountId, flagsText, props } = key;
+      return { name, active, expiresAt, allowedAddresses, accountId, flags: JSON.parse(flagsText), props };
+    }
+    case 'approval-rule': {
+      const rule = tx.approvalRules.list().find((each) => each.id === id);
+      return rule && { name: rule.name, ...termsTold(rule) };
+    }
+    case 'managed-key': {
+      const key = tx.managedKeys.byId(id);
+      if (!key) return undefined;
+      const { name, state, exportable, deletionAllowed } = key;
+      return { name, state, exportable, deletionAllowed };
+    }
+    default:
+      return undefined;
+  }
+}

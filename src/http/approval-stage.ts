@@ -1,0 +1,176 @@
+// The stage of a request that asks whether an act needs the word of others. It runs in the act's savepoint, after the
+// act, when it is known what it came to; an act that must wait is taken back, and becomes a request.
+import type { Endpoint } from '../api/endpoint.ts';
+import type { EndpointId } from '../api/endpoints.ts';
+import { askFor, decideAct, NeedsWords, type PlannedAct, type Wait } from '../core/approval-decision.ts';
+import { shownObject } from '../core/approval-objects.ts';
+import { hidden } from '../core/approval-statement.ts';
+import type { Context } from '../core/context.ts';
+import { KmsError } from '../errors.ts';
+import type { ActivityDetails, ResourceRef } from '../model/activity-details.ts';
+import { furtherActions, isKeyUse, longestReason } from '../model/approval-rules.ts';
+import { isConfidentialParameter } from '../model/confidential.ts';
+import { flagsOfText } from '../model/flags.ts';
+import { breakGlassHeader, reasonHeader } from '../model/names.ts';
+import type { Tables } from '../store/port.ts';
+import type { Admission } from './admission.ts';
+import type { EndpointInput } from './input.ts';
+import type { OperationContext } from './operation-context.ts';
+import { type ApiRequest, headerOf } from './request.ts';
+import { type Outcome, refused } from './respond.ts';
+
+/** An outcome of an act that waits. */
+export interface WaitingOutcome extends Outcome {
+  readonly waits: Wait;
+}
+
+/** Acts on approvals that need none: otherwise nobody could give the first. */
+const free: ReadonlySet<string> = new Set<EndpointId>(['acknowledgeBrokenGlass']);
+
+/** Operations that change the very rule that they name. */
+const changesRule: ReadonlySet<string> = new Set<EndpointId>(['updateApprovalRule', 'deleteApprovalRule']);
+
+/** Operations by which somebody could get at the API key or User that they name. */
+const givesWayIn: ReadonlySet<string> = new Set<EndpointId>([
+  'addProof',
+  'updateProof',
+  'inviteUser',
+  'updateUser',
+  'updateApiKey',
+  'updateApiKeyBySecret',
+]);
+
+/**
+ * Lets the act that was just done stand, if it needs no approval or has it. Throws `NeedsWords`. Where no rule is set,
+ * it looks at nothing.
+ */
+export function approve(ctx: OperationContext, endpoint: Endpoint, input: EndpointInput, admission: Admission): void {
+  if (ctx.tx.approvalRules.list().length === 0 || free.has(endpoint.id)) return;
+  const act = actOf(ctx, endpoint, input, admission);
+  if (act.actions.length > 0) ctx.approval = decideAct(ctx, act);
+}
+
+/** The outcome of an act that was taken back. Rethrows anything but `NeedsWords`. */
+export function waitFor(ctx: OperationContext, error: unknown): WaitingOutcome | undefined {
+  if (!(error instanceof NeedsWords)) return undefined;
+  const { object } = ctx.deed ?? {};
+  ctx.failed(error);
+  ctx.isDenied = true;
+  const waits = askFor(ctx, error);
+  ctx.deed = { ...(object && { object }), approval: { id: waits.id } };
+  return { ...refused(waitError(waits)), waits };
+}
+
+export function waitError({ id, needed, given, message }: Wait): KmsError {
+  return new KmsError('forbidden', message, { denies: true, body: { message, approval: { id, needed, given } } });
+}
+
+function actOf(ctx: OperationContext, endpoint: Endpoint, input: EndpointInput, admission: Admission): PlannedAct {
+  const { access, id } = endpoint;
+  const { ringname } = admission;
+  const { deed, tx, tenant } = ctx;
+  const flag = access.kind === 'flag' ? [access.action] : [];
+  const actions = makesAdministrator(ctx, id) ? [...flag, furtherActions.makeAdministrator] : flag;
+  const object = objectOf(tx, endpoint, input, ringname, deed);
+  const { params, query, body } = input;
+  const ringParam = access.kind === 'flag' && access.ring?.from === 'path' ? access.ring.param : undefined;
+  const named = access.kind === 'flag' && access.ring?.from === 'key' ? access.ring.param : ringParam;
+  const parameters = Object.fromEntries(
+    Object.entries({ ...params, ...query }).flatMap(([name, value]) => {
+      if (value === undefined) return [];
+      // However a ring or key was named, its id counts.
+      if (object && name === named) return [[name, object.id]];
+      return [[name, isConfidentialParameter(name) ? hidden(tenant.keys, value) : value]];
+    }),
+  );
+  return {
+    actions,
+    ring: ringname === '' ? undefined : ringname,
+    ringname,
+    objects: [...new Set([ringname, object?.id ?? '', object?.name ?? '', ...texts(params)])].filter(Boolean),
+    itself: changesRule.has(id) && object ? [object.id] : [],
+    recorded: recordedAs(endpoint),
+    operation: id,
+    object,
+    parameters,
+    body,
+    isUse: flag.some(isKeyUse),
+    deed,
+    after: object ? shownObject(tx, object) : undefined,
+    reason: wordsIn(input.request, reasonHeader),
+    breaking: breakingOf(ctx, input.request),
+  };
+}
+
+function recordedAs({ access }: Endpoint): string {
+  return access.kind === 'flag' ? (access.recorded ?? access.action) : 'action' in access ? access.action : '';
+}
+
+/** The thing that the path, or the flag's ring, names; none where something is only made. */
+function objectOf(
+  tx: Tables,
+  endpoint: Endpoint,
+  { params }: EndpointInput,
+  ringname: string,
+  deed: ActivityDetails | undefined,
+): ResourceRef | null {
+  const { access } = endpoint;
+  if (access.kind === 'flag' && access.ring && ringname !== '') {
+    const ring = ringNamed(tx, endpoint.path, ringname);
+    if (ring) return ring;
+  }
+  const isMade = endpoint.method === 'POST' && Object.keys(params).length === 0;
+  return (!isMade && deed?.object) || null;
+}
+
+function ringNamed(tx: Tables, path: string, name: string): ResourceRef | undefined {
+  if (path.startsWith('/ks/') || path.startsWith('/asym/')) {
+    const isAsym = path.startsWith('/asym/');
+    const ring = tx.rings.byName(isAsym ? 'asym' : 'ks', name);
+    return ring && { type: isAsym ? 'asym-keyring' : 'keyring', id: ring.id, name };
+  }
+  const key = tx.managedKeys.byName(name);
+  return key && { type: 'managed-key', id: key.id, name };
+}
+
+/** Whether somebody gets `*` by it, or could get at an API key or User that has it. */
+function makesAdministrator({ tx, deed, caller }: OperationContext, id: string): boolean {
+  if (deed?.granted?.includes('*')) return true;
+  const target = deed?.object;
+  if (!target || !givesWayIn.has(id)) return false;
+  if (target.type === 'user' && target.id === caller.id) return false;
+  const text = target.type === 'user' ? tx.users.flagsText(target.id) : tx.apiKeys.byId(target.id)?.flagsText;
+  return text !== undefined && flagsOfText(text).covers('*');
+}
+
+function texts(fields: Readonly<Record<string, unknown>>): string[] {
+  return Object.entries(fields).flatMap(([name, value]) =>
+    typeof value === 'string' && !isConfidentialParameter(name) ? [value] : [],
+  );
+}
+
+/** The administrator's reason to break the glass; nobody else may by a header. */
+function breakingOf({ caller }: Pick<Context, 'caller'>, request: ApiRequest): string | undefined {
+  if (headerOf(request, breakGlassHeader) === undefined) return undefined;
+  if (caller.kind !== 'local') {
+    throw new KmsError('forbidden', 'only the administrator at the machine may break the glass like this', {
+      denies: true,
+    });
+  }
+  const reason = wordsIn(request, breakGlassHeader);
+  if (reason === undefined) throw new KmsError('invalid', 'expected a reason for breaking the glass');
+  return reason;
+}
+
+/** What people wrote into a header, percent-encoded; undefined if there is nothing that can be kept. */
+export function wordsIn(request: ApiRequest, name: string): string | undefined {
+  const sent = headerOf(request, name)?.trim();
+  if (sent === undefined || sent === '' || sent.length > longestReason * 9) return undefined;
+  try {
+    const words = decodeURIComponent(sent).replace(/[\p{Cc}\p{Cs}]/gu, ' ').trim();
+    return words === '' ? undefined : [...words].slice(0, longestReason).join('');
+  } catch {
+    return sent.slice(0, longestReason).toWellFormed();
+  }
+}
+
