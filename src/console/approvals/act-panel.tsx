@@ -15,7 +15,8 @@ import { Person } from './request-parts.tsx';
 
 export function ActPanel({ request }: { readonly request: ApprovalRequest }) {
   const { action, operation, dialect, object, shown, effects } = request;
-  const parameters = Object.entries(shown.parameters);
+  // The thing itself is named below.
+  const parameters = Object.entries(shown.parameters).filter(([, value]) => value !== object?.id);
   return (
     <section data-panel>
       <h2>What will happen</h2>
