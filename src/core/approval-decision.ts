@@ -10,7 +10,7 @@ import type { ApprovalRequest } from '../store/tables/approval-requests.ts';
 import type { ApprovalRule } from '../store/tables/approval-rules.ts';
 import { activityRecord } from './activity.ts';
 import { shownObject } from './approval-objects.ts';
-import { rulesFor } from './approval-rules.ts';
+import { rulesAt, rulesFor } from './approval-rules.ts';
 import { digestOf, shownFields, statementOf } from './approval-statement.ts';
 import { type Standing, standingOf } from './approval-words.ts';
 import type { Context } from './context.ts';
@@ -58,21 +58,40 @@ export class NeedsWords extends Error {
   }
 }
 
+/** Rules, and where the caller's requests stand, before an act that may change either. */
+export interface Beforehand {
+  readonly rules: readonly ApprovalRule[];
+  readonly open: ReadonlyMap<string, { readonly request: ApprovalRequest; readonly standing: Standing }>;
+}
+
+/** Undefined where no rule holds: then there is nothing to decide. */
+export function lookBefore({ tx, world, caller }: Pick<Deciding, 'tx' | 'world' | 'caller'>): Beforehand | undefined {
+  const rules = rulesAt(tx, world.now());
+  if (rules.length === 0) return undefined;
+  const open = tx.approvalRequests.openOf(caller.id).map((request) => {
+    const covering = rulesOf(request, rules);
+    const standing = standingOf(tx, caller.id, tx.approvalRequests.wordsOf(request.id), covering);
+    return [request.act, { request, standing }] as const;
+  });
+  return { rules, open: new Map(open) };
+}
+
 /**
  * Lets an act pass that may be done now, and uses up what it was granted. Returns what its record says of that;
  * undefined if no rule covers it. Throws `NeedsWords`.
  */
-export function decideAct(ctx: Deciding, act: PlannedAct): JsonObject | undefined {
+export function decideAct(ctx: Deciding, act: PlannedAct, before: Beforehand): JsonObject | undefined {
   const { tx, world } = ctx;
   const now = world.now();
-  const rules = rulesFor(tx, act, now);
+  const rules = rulesFor(before.rules, act);
   if (rules.length === 0) return undefined;
   if (act.breaking !== undefined) return breakFor(ctx, act, act.breaking);
-  const request = tx.approvalRequests.openFor(actHash(ctx, act, rules));
-  if (!request) throw new NeedsWords(act, rules);
-  const standing = standingOf(tx, request.requester, tx.approvalRequests.wordsOf(request.id), rules);
+  const known = before.open.get(actHash(ctx, act, rules));
+  if (!known) throw new NeedsWords(act, rules);
+  const { request, standing } = known;
+  const isSatisfied = standing.isSatisfied && rules.every((rule) => standing.rules.some((each) => each.rule === rule));
   const until = grantedUntil(request, rules, now);
-  if (now >= until || !(request.broken || standing.isSatisfied)) throw new NeedsWords(act, rules);
+  if (now >= until || !(request.broken || isSatisfied)) throw new NeedsWords(act, rules);
   if (request.grantedAt === undefined) tx.approvalRequests.grant(request.id, now, false);
   tx.approvalRequests.noteUse(request.id);
   if (request.broken || isOnce(rules)) tx.approvalRequests.end(request.id, 'done', now);
@@ -178,9 +197,13 @@ export function lapse(ctx: Omit<Deciding, 'caller'>, request: ApprovalRequest, r
 }
 
 /** The rules for a request that is kept, as they are now. */
-export function rulesNow(tx: Pick<Tables, 'approvalRules'>, { details }: ApprovalRequest, now: number): ApprovalRule[] {
+export function rulesNow(tx: Pick<Tables, 'approvalRules'>, request: ApprovalRequest, now: number): ApprovalRule[] {
+  return rulesOf(request, rulesAt(tx, now));
+}
+
+function rulesOf({ details }: ApprovalRequest, rules: readonly ApprovalRule[]): ApprovalRule[] {
   const { actions, ring, objects, itself } = details;
-  return rulesFor(tx, { actions, ring: ring === '' ? undefined : ring, objects, itself }, now);
+  return rulesFor(rules, { actions, ring: ring === '' ? undefined : ring, objects, itself });
 }
 
 function makeRequest(ctx: Deciding, act: PlannedAct, rules: readonly ApprovalRule[], hash: string): ApprovalRequest {

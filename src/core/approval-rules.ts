@@ -17,19 +17,19 @@ const mostVouched = 200;
 
 type People = Pick<Tables, 'users' | 'secondFactors'>;
 
-/** Rules that an act falls under now, and those that it would itself change. */
-export function rulesFor(
-  { approvalRules }: Pick<Tables, 'approvalRules'>,
-  act: Act & { readonly itself: readonly string[] },
-  now: number,
-): ApprovalRule[] {
-  return approvalRules
-    .list()
-    .filter((rule) => !hasEnded(rule, now) && (act.itself.includes(rule.id) || covers(rule, act)));
+/** The rules that hold now. */
+export function rulesAt({ approvalRules }: Pick<Tables, 'approvalRules'>, now: number): readonly ApprovalRule[] {
+  const rules = approvalRules.list();
+  if (rules.length === 0) return rules;
+  return rules.filter(({ expiresAt }) => expiresAt === undefined || now < expiresAt);
 }
 
-function hasEnded({ expiresAt }: ApprovalRule, now: number): boolean {
-  return expiresAt !== undefined && now >= expiresAt;
+/** Those among the rules that an act falls under, or would itself change. */
+export function rulesFor(
+  rules: readonly ApprovalRule[],
+  act: Act & { readonly itself: readonly string[] },
+): ApprovalRule[] {
+  return rules.filter((rule) => act.itself.includes(rule.id) || covers(rule, act));
 }
 
 /** Whether the User is one whose word the rule asks for. Whether the word counts, `approval-words.ts` says. */

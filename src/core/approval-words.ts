@@ -97,5 +97,8 @@ export function freshFactor({ tx, world, caller }: Pick<Context, 'tx' | 'world' 
 export function needApprover(tx: Tables, caller: Caller, request: ApprovalRequest, rules: readonly ApprovalRule[]): void {
   const problems = rules.map((rule) => approvalProblem(tx, caller.id, request.requester, rule));
   if (problems.some((problem) => problem === undefined)) return;
-  throw new KmsError('forbidden', problems[0] ?? 'there is no rule any more that asks for this', { denies: true });
+  const user = tx.users.byId(caller.id);
+  const own = rules.findIndex((rule) => user && isApprover(rule, user));
+  const problem = problems[own] ?? 'you are no approver of what is asked for';
+  throw new KmsError('forbidden', problem, { denies: true });
 }

@@ -1,8 +1,8 @@
 // The stage of a request that asks whether an act needs the word of others. It runs in the act's savepoint, after the
 // act, when it is known what it came to; an act that must wait is taken back, and becomes a request.
-import type { Endpoint } from '../api/endpoint.ts';
+import type { Access, Endpoint } from '../api/endpoint.ts';
 import type { EndpointId } from '../api/endpoints.ts';
-import { askFor, decideAct, NeedsWords, type PlannedAct, type Wait } from '../core/approval-decision.ts';
+import { askFor, type Beforehand, decideAct, NeedsWords, type PlannedAct, type Wait } from '../core/approval-decision.ts';
 import { shownObject } from '../core/approval-objects.ts';
 import { hidden } from '../core/approval-statement.ts';
 import type { Context } from '../core/context.ts';
@@ -40,14 +40,17 @@ const givesWayIn: ReadonlySet<string> = new Set<EndpointId>([
   'updateApiKeyBySecret',
 ]);
 
-/**
- * Lets the act that was just done stand, if it needs no approval or has it. Throws `NeedsWords`. Where no rule is set,
- * it looks at nothing.
- */
-export function approve(ctx: OperationContext, endpoint: Endpoint, input: EndpointInput, admission: Admission): void {
-  if (ctx.tx.approvalRules.list().length === 0 || free.has(endpoint.id)) return;
+/** Lets the act that was just done stand, if it needs no approval or has it. Throws `NeedsWords`. */
+export function approve(
+  ctx: OperationContext,
+  endpoint: Endpoint,
+  input: EndpointInput,
+  admission: Admission,
+  before: Beforehand,
+): void {
+  if (free.has(endpoint.id)) return;
   const act = actOf(ctx, endpoint, input, admission);
-  if (act.actions.length > 0) ctx.approval = decideAct(ctx, act);
+  if (act.actions.length > 0) ctx.approval = decideAct(ctx, act, before);
 }
 
 /** The outcome of an act that was taken back. Rethrows anything but `NeedsWords`. */
@@ -69,8 +72,8 @@ function actOf(ctx: OperationContext, endpoint: Endpoint, input: EndpointInput, 
   const { access, id } = endpoint;
   const { ringname } = admission;
   const { deed, tx, tenant } = ctx;
-  const flag = access.kind === 'flag' ? [access.action] : [];
-  const actions = makesAdministrator(ctx, id) ? [...flag, furtherActions.makeAdministrator] : flag;
+  const flag = access.kind === 'flag' ? [actionOfAct(access)] : [];
+  const actions = [...flag, ...furtherActs(ctx, id)];
   const object = objectOf(tx, endpoint, input, ringname, deed);
   const { params, query, body } = input;
   const ringParam = access.kind === 'flag' && access.ring?.from === 'path' ? access.ring.param : undefined;
@@ -100,6 +103,11 @@ function actOf(ctx: OperationContext, endpoint: Endpoint, input: EndpointInput, 
     reason: wordsIn(input.request, reasonHeader),
     breaking: breakingOf(ctx, input.request),
   };
+}
+
+/** Restoring takes the flag of deleting, but is another act. */
+function actionOfAct({ action, recorded }: Access & { kind: 'flag' }): string {
+  return recorded?.endsWith('.restore') ? recorded : action;
 }
 
 function recordedAs({ access }: Endpoint): string {
@@ -133,6 +141,16 @@ function ringNamed(tx: Tables, path: string, name: string): ResourceRef | undefi
   return key && { type: 'managed-key', id: key.id, name };
 }
 
+/** What an act comes to besides what its flag says. */
+function furtherActs(ctx: OperationContext, id: string): string[] {
+  const { changed = [] } = ctx.deed ?? {};
+  const movesState = id === 'configureManagedKey' && changed.some((field) => /^(?:de)?activateAt$/.test(field));
+  return [
+    ...(movesState ? ['key.state'] : []),
+    ...(makesAdministrator(ctx, id) ? [furtherActions.makeAdministrator] : []),
+  ];
+}
+
 /** Whether somebody gets `*` by it, or could get at an API key or User that has it. */
 function makesAdministrator({ tx, deed, caller }: OperationContext, id: string): boolean {
   if (deed?.granted?.includes('*')) return true;
@@ -150,7 +168,7 @@ function texts(fields: Readonly<Record<string, unknown>>): string[] {
 }
 
 /** The administrator's reason to break the glass; nobody else may by a header. */
-function breakingOf({ caller }: Pick<Context, 'caller'>, request: ApiRequest): string | undefined {
+export function breakingOf({ caller }: Pick<Context, 'caller'>, request: ApiRequest): string | undefined {
   if (headerOf(request, breakGlassHeader) === undefined) return undefined;
   if (caller.kind !== 'local') {
     throw new KmsError('forbidden', 'only the administrator at the machine may break the glass like this', {

@@ -3,6 +3,7 @@
 // waits until all of that is durable.
 import { activityRecord } from '../core/activity.ts';
 import type { Caller, Context, Tenant, World } from '../core/context.ts';
+import type { NeedsWords, Wait } from '../core/approval-decision.ts';
 import { authenticate, authenticateCertificate, type Bearer, noteKeyUse } from '../core/credential.ts';
 import { rehearse } from '../core/key-rehearsal.ts';
 import { inPlace, type KeyWork } from '../core/key-work.ts';
@@ -13,6 +14,7 @@ import type { Transaction } from '../store/port.ts';
 import type { Slices } from '../store/sql.ts';
 import type { AppliancePort, OpenState } from './appliance-port.ts';
 import { type FairQueue, Turn } from './fair-queue.ts';
+import { holdUntilDecided } from './held-requests.ts';
 import type { ApiRequest } from './request.ts';
 import { atOnce } from './route.ts';
 import type { TenantHandle } from './tenant-directory.ts';
@@ -29,6 +31,8 @@ interface Act {
   readonly props: Readonly<Record<string, unknown>>;
 }
 
+type Actors = Pick<Context, 'tenant' | 'world' | 'address'>;
+
 export class BatchContext implements Context {
   readonly tx: Transaction;
   readonly caller: Caller;
@@ -39,8 +43,12 @@ export class BatchContext implements Context {
   readonly acts: Act[] = [];
   /** The note of the act under way. */
   deed: ActivityDetails | undefined = undefined;
+  /** What the last act waits for, if it needs approval. */
+  waits: Wait | undefined = undefined;
+  /** Why it does. */
+  needs: NeedsWords | undefined = undefined;
 
-  constructor(tx: Transaction, caller: Caller, actors: Pick<Context, 'tenant' | 'world' | 'address'>, dialect: string) {
+  constructor(tx: Transaction, caller: Caller, actors: Actors, dialect: string) {
     this.tx = tx;
     this.caller = caller;
     this.tenant = actors.tenant;
@@ -68,6 +76,8 @@ interface Batch<R> {
   readonly proof?: string | undefined;
   /** Whether some of its work is to be done on another thread first. */
   readonly isCostly: boolean;
+  /** Whether it is one act, so that it can be held and tried again. */
+  readonly isSingle: boolean;
   /** Whether it may take more than one turn of the event loop. */
   readonly isLong: boolean;
   run(ctx: BatchContext, work: KeyWork): Slices<R>;
@@ -77,6 +87,7 @@ interface BatchResult<R> {
   readonly value: R;
   readonly caller: Caller;
   readonly acts: readonly Act[];
+  readonly waits: Wait | undefined;
 }
 
 /** The refusal of a client whose certificate proves nothing here, or no longer. */
@@ -91,8 +102,22 @@ export class BatchWay {
     this.#queue = queue;
   }
 
-  /** Throws `unauthenticated`, and as the store does. */
+  /** Throws `unauthenticated`, and as the store does. An act that waits for approval may be held, and tried again. */
   async run<R>(request: ApiRequest, open: OpenState, handle: TenantHandle, batch: Batch<R>): Promise<BatchResult<R>> {
+    for (;;) {
+      const result = await this.#runOnce(request, open, handle, batch);
+      const { waits } = result;
+      if (!waits?.holds || !batch.isSingle) return result;
+      if (!(await holdUntilDecided(waits.id, handle, () => request.isGone?.() ?? false))) return result;
+    }
+  }
+
+  async #runOnce<R>(
+    request: ApiRequest,
+    open: OpenState,
+    handle: TenantHandle,
+    batch: Batch<R>,
+  ): Promise<BatchResult<R>> {
     const refusal = open.refuseWrites();
     if (refusal) throw refusal;
     const turn = new Turn(this.#queue, handle.tenant.id, () => this.#asker(request, handle, batch));
@@ -191,6 +216,6 @@ export class BatchWay {
       const { granted: validAction, props: more, ...told } = act;
       tx.record(activityRecord(world, { ...by, ...told, validAction, props: { ...props, ...more } }));
     }
-    return { value, caller, acts: ctx.acts };
+    return { value, caller, acts: ctx.acts, waits: ctx.waits };
   }
 }

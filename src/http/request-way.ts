@@ -3,6 +3,7 @@
 // waits until that is durable.
 import type { Endpoint } from '../api/endpoint.ts';
 import { activityRecord } from '../core/activity.ts';
+import { lookBefore } from '../core/approval-decision.ts';
 import { byOperator } from '../core/authorization.ts';
 import type { Caller } from '../core/context.ts';
 import { Bearer, localCaller, noteKeyUse } from '../core/credential.ts';
@@ -359,9 +360,10 @@ export class EndpointWay {
     try {
       input.needShown(ctx.tx);
       if (!operation) throw changedMeanwhile;
+      const before = admission && lookBefore(ctx);
       return ctx.tx.savepoint(() => {
         const outcome = this.#encode(input, ctx, operation(ctx, input));
-        if (admission) approve(ctx, this.#endpoint, input, admission);
+        if (admission && before) approve(ctx, this.#endpoint, input, admission, before);
         return outcome;
       });
     } catch (error) {
@@ -402,9 +404,10 @@ export class EndpointWay {
     if (problem) return refused(problem, this.#endpoint.silent400);
     try {
       input.needShown(ctx.tx);
+      const before = lookBefore(ctx);
       return yield* ctx.tx.savepointInSlices(function* () {
         const outcome = encodeAnswer(input, ctx, yield* slices(ctx, input));
-        approve(ctx, endpoint, input, admission);
+        if (before) approve(ctx, endpoint, input, admission, before);
         return outcome;
       });
     } catch (error) {

@@ -107,6 +107,11 @@ export function approvalRequestTable(sql: Sql) {
       return sql.all<RequestRow>(text, most).map(fromRow);
     },
 
+    openOf(requester: string): ApprovalRequest[] {
+      const text = 'SELECT * FROM approval_requests WHERE requester = ? AND ended_at IS NULL';
+      return sql.all<RequestRow>(text, requester).map(fromRow);
+    },
+
     countOpen(): number {
       const text = 'SELECT COUNT(*) AS n FROM approval_requests WHERE ended_at IS NULL';
       return sql.get<{ n: number }>(text)?.n ?? 0;

@@ -1,0 +1,60 @@
+// Approvals of KMIP's operations, an item of a batch at a time: the act as rules look at it, and the refusal of one
+// that waits.
+import { askFor, type Beforehand, decideAct, NeedsWords } from '../../core/approval-decision.ts';
+import { hidden } from '../../core/approval-statement.ts';
+import { toBase64 } from '../../crypto/bytes.ts';
+import { type KmipRight, ownKmipFlags } from '../../core/kmip-objects.ts';
+import { waitError } from '../../http/approval-stage.ts';
+import type { BatchContext } from '../../http/batch-way.ts';
+import { isKeyUse } from '../../model/approval-rules.ts';
+import type { Operation, Work } from './operation.ts';
+import { encodeItem, type Structure } from './ttlv.ts';
+
+/** Operations that make objects, whose names and ids are new each time. */
+const making: ReadonlySet<string> = new Set(['key.create', 'key.import']);
+
+/** Lets an item that was just done stand. Throws `NeedsWords`. */
+export function approveItem(work: Work, { action, name }: Operation, payload: Structure, before: Beforehand): void {
+  const { ctx, subject } = work;
+  const { tenant, deed } = ctx;
+  const isMade = making.has(action);
+  const ring = isMade || subject === '' ? undefined : subject;
+  const object = (!isMade && deed?.object) || null;
+  const own = isMade ? 'kmip.create' : ownKmipFlags[action.slice('key.'.length) as KmipRight]; // absent for others
+  const approval = decideAct(
+    ctx,
+    {
+      actions: own === undefined ? [action] : [action, own],
+      ring,
+      ringname: subject,
+      objects: [subject, object?.id ?? '', object?.name ?? ''].filter(Boolean),
+      itself: [],
+      recorded: action,
+      operation: `kmip:${name}`,
+      object,
+      parameters: {},
+      body: { payload: hidden(tenant.keys, toBase64(encodeItem(payload))) },
+      isUse: isKeyUse(action),
+      deed,
+      after: undefined,
+      reason: undefined,
+      breaking: undefined,
+    },
+    before,
+  );
+  if (approval) ctx.deed = { ...deed, approval };
+}
+
+/** The refusal of an item that was taken back since it waits; any other error as it is. */
+export function waitFor(ctx: BatchContext, thrown: unknown): unknown {
+  if (!(thrown instanceof NeedsWords)) return thrown;
+  ctx.needs = thrown;
+  try {
+    ctx.waits = askFor(ctx, thrown);
+  } catch (limit) {
+    return limit;
+  }
+  const { object } = ctx.deed ?? {};
+  ctx.deed = { ...(object && { object }), approval: { id: ctx.waits.id } };
+  return waitError(ctx.waits);
+}
