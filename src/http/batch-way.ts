@@ -13,6 +13,7 @@ import type { ActivityDetails } from '../model/activity-details.ts';
 import type { Transaction } from '../store/port.ts';
 import type { Slices } from '../store/sql.ts';
 import type { AppliancePort, OpenState } from './appliance-port.ts';
+import { tell } from './approval-notices.ts';
 import { type FairQueue, Turn } from './fair-queue.ts';
 import { holdUntilDecided } from './held-requests.ts';
 import type { ApiRequest } from './request.ts';
@@ -107,6 +108,7 @@ export class BatchWay {
     for (;;) {
       const result = await this.#runOnce(request, open, handle, batch);
       const { waits } = result;
+      if (waits?.isNew) tell({ appliance: this.#appliance, open, handle }, { kind: 'request', id: waits.id });
       if (!waits?.holds || !batch.isSingle) return result;
       if (!(await holdUntilDecided(waits.id, handle, () => request.isGone?.() ?? false))) return result;
     }

@@ -10,8 +10,8 @@ import type { JsonObject } from '../model/json.ts';
 import { reasonHeader, tenantHeader } from '../model/names.ts';
 import type { Transaction } from '../store/port.ts';
 import type { User } from '../store/tables/users.ts';
-import type { World } from '../core/context.ts';
-import type { OpenState } from './appliance-port.ts';
+import type { AppliancePort, OpenState } from './appliance-port.ts';
+import { tell } from './approval-notices.ts';
 import { breakingOf, waitError, wordsIn } from './approval-stage.ts';
 import { type ApiRequest, headerOf } from './request.ts';
 import { localTenant, type TenantHandle } from './tenant-directory.ts';
@@ -47,27 +47,33 @@ interface Given {
 
 /** Lets an act pass that needs no approval or has it. Throws `forbidden` for one that waits. */
 export async function approveLocal(
-  { tenants }: OpenState,
+  appliance: Pick<AppliancePort, 'world' | 'logger'>,
+  open: OpenState,
   id: LocalId,
   request: ApiRequest,
   given: Given,
-  world: World,
 ): Promise<void> {
   const acts = actions[id];
   if (!acts) return;
-  for (const { store, tenant } of concerned(tenants, id, request, given)) {
-    const waits = await store.transaction((tx) => {
+  const { world } = appliance;
+  for (const handle of concerned(open.tenants, id, request, given)) {
+    const { store, tenant } = handle;
+    const around = { appliance, open, handle };
+    const decided = await store.transaction((tx) => {
       const ctx = { tx, tenant, world, caller: localCaller, address: undefined };
       const before = lookBefore(ctx);
       if (!before) return undefined;
       try {
-        decideAct(ctx, plannedAct(tx, id, acts, request, given, tenant.keys), before);
-        return undefined;
+        return { approval: decideAct(ctx, plannedAct(tx, id, acts, request, given, tenant.keys), before) };
       } catch (error) {
         if (!(error instanceof NeedsWords)) throw error;
-        return askFor(ctx, error);
+        return { waits: askFor(ctx, error) };
       }
     });
+    const glass = decided?.approval?.glass;
+    if (typeof glass === 'string') tell(around, { kind: 'glass', id: glass });
+    const waits = decided?.waits;
+    if (waits?.isNew) tell(around, { kind: 'request', id: waits.id });
     if (waits) throw waitError(waits);
   }
 }

@@ -63,7 +63,7 @@ export function serveLocal(appliance: AppliancePort, endpoint: LocalEndpoint & {
       const body = endpoint.body && (await readJsonBody(request, { limit, kept: 'all', holder: localCaller.id }));
       const checked = checkParts(endpoint, { ...rawInput(endpoint, request, params), body });
       if (checked.error) throw checked.error;
-      if (changes && !state.sealed) await approveLocal(state, id, request, checked.input, appliance.world);
+      if (changes && !state.sealed) await approveLocal(appliance, state, id, request, checked.input);
       const answer = await handle(checked.input);
       if (type === undefined) return { outcome: answered(answer) };
       // Cast: the types of the handlers ensure that these endpoints answer pieces.

@@ -15,6 +15,7 @@ import { longestPage } from '../model/json.ts';
 import { ownRecordHeader } from '../model/names.ts';
 import type { ActivityInput, Tables, Transaction } from '../store/port.ts';
 import type { Slices } from '../store/sql.ts';
+import { tell } from './approval-notices.ts';
 import { approve, type WaitingOutcome, waitFor } from './approval-stage.ts';
 import {
   type Admission,
@@ -175,11 +176,21 @@ export class EndpointWay {
       } finally {
         turn?.leave();
       }
+      this.#tellOf(served.outcome, ctx, known);
       if (!('waits' in served.outcome) || !(await this.#hold(served.outcome, known, turn))) break;
       ctx = new OperationContext(handle.tenant, this.#appliance.world, request, known);
     }
     if (endpoint.paginated) served.outcome = await listAnswer(served.outcome, known, this.#appliance.turn);
     return this.#reply(served, known, ctx.stream);
+  }
+
+  /** Tells those whom a new request, or broken glass, concerns. */
+  #tellOf(outcome: Outcome, { approval }: OperationContext, { open, handle }: KnownRequest): void {
+    const around = { appliance: this.#appliance, open, handle };
+    // Cast: the outcome of an act that waits.
+    const waits = 'waits' in outcome ? (outcome as WaitingOutcome).waits : undefined;
+    if (waits?.isNew) tell(around, { kind: 'request', id: waits.id });
+    if (typeof approval?.glass === 'string' && outcome.status < 400) tell(around, { kind: 'glass', id: approval.glass });
   }
 
   /** Waits for the word of others, if the rules want that; returns whether to try again. */

@@ -19,6 +19,7 @@ import { checkCode, type Proof, useTotp, usePasskey } from '../../core/second-fa
 import { sessionOf } from '../../core/sessions.ts';
 import type { SentAssertion } from '../../crypto/passkey.ts';
 import { KmsError } from '../../errors.ts';
+import { tell } from '../approval-notices.ts';
 import type { Input, RoutesOf } from '../route.ts';
 import { atPace, placeOf, triedAs } from './second-factors.ts';
 
@@ -52,7 +53,12 @@ export const approvalRoutes: RoutesOf<(typeof approvalEndpoints)[number]['id']> 
     async prepare(input, caller) {
       const given = await look(input, caller, input.params.id, input.body);
       const { reason } = input.body;
-      return (ctx) => breakGlass(ctx, { ...input.params, reason, factor: use(ctx, given) });
+      return (ctx) => {
+        const answer = breakGlass(ctx, { ...input.params, reason, factor: use(ctx, given) });
+        const [latest] = ctx.tx.brokenGlass.list(1);
+        if (latest) ctx.afterCommit(async () => tell(input, { kind: 'glass', id: latest.id }));
+        return answer;
+      };
     },
   },
   listBrokenGlass: (ctx) => listBrokenGlass(ctx),
