@@ -475,6 +475,7 @@ export const approvalEndpoints = [
     answer: z.object({
       broken: z.array(broken).meta({ description: 'at most 100; those not acknowledged come first' }),
     }),
+    watchable: { apart: [] },
   }),
   endpoint('acknowledgeBrokenGlass', {
     tag,

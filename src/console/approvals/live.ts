@@ -1,0 +1,87 @@
+// What is new about approvals, looked up again and again while the window is visible: requests that wait for the
+// reader, requests of theirs that were approved, and glass that was broken. The appliance answers such looks only when
+// something changed, and records them once an hour.
+import { createContext, useContext, useEffect, useRef } from 'hono/jsx/dom';
+import type { ApprovalRequest, BrokenGlass } from '../../api/approvals.ts';
+import type { Client } from '../../client/client.ts';
+import { toast } from '../parts/messages.tsx';
+import { useState } from '../parts/state.ts';
+import { actText } from './act-words.ts';
+
+export interface ApprovalNews {
+  /** Those that the reader could decide. */
+  readonly inbox: readonly ApprovalRequest[];
+  /** Own ones, which may be done now. */
+  readonly granted: readonly ApprovalRequest[];
+  /** Not acknowledged yet. */
+  readonly broken: readonly BrokenGlass[];
+}
+
+const noNews: ApprovalNews = { inbox: [], granted: [], broken: [] };
+
+interface Approvals extends ApprovalNews {
+  /** Looks at once, such as after a word was given. */
+  readonly look: () => void;
+}
+
+export const ApprovalsContext = createContext<Approvals>({ ...noNews, look: () => {} });
+
+export function useApprovals(): Approvals {
+  return useContext(ApprovalsContext);
+}
+
+/** Milliseconds between looks of any page. */
+const lookEvery = 20_000;
+/** Milliseconds between looks of the pages about approvals. */
+export const lookOften = 5_000;
+
+/** For the shell. */
+export function useApprovalNews(polls: Client): Approvals {
+  const [news, setNews] = useState(noNews);
+  const known = useRef<ReadonlySet<string>>(null);
+  const look = async (): Promise<void> => {
+    try {
+      const [inbox, granted, glass] = await Promise.all([
+        polls.listApprovalRequests({ inbox: true }),
+        polls.listApprovalRequests({ mine: true, state: 'granted' }),
+        polls.listBrokenGlass({}),
+      ]);
+      const next = {
+        inbox: inbox.requests,
+        granted: granted.requests,
+        broken: glass.broken.filter(({ acknowledged }) => acknowledged === null),
+      };
+      tellGranted(next.granted, known.current);
+      known.current = new Set(next.granted.map(({ id }) => id));
+      setNews(next);
+    } catch {
+      // The page tells of the service's troubles; the next look may succeed.
+    }
+  };
+  usePolling(() => void look(), lookEvery);
+  useEffect(() => void look(), []);
+  return { ...news, look: () => void look() };
+}
+
+/** A notice about requests that were approved since the last look. */
+function tellGranted(granted: readonly ApprovalRequest[], known: ReadonlySet<string> | null): void {
+  const [first] = known ? granted.filter(({ id }) => !known.has(id)) : [];
+  if (first) toast(`Approved: ${actText(first)}. Do it again now, and it will be done.`);
+}
+
+/** Calls `look` again and again while the window is visible, and when the reader comes back to it. */
+export function usePolling(look: () => void, every: number): void {
+  const latest = useRef(look);
+  latest.current = look;
+  useEffect(() => {
+    const lookIfVisible = (): void => {
+      if (!document.hidden) latest.current?.();
+    };
+    const timer = setInterval(lookIfVisible, every);
+    document.addEventListener('visibilitychange', lookIfVisible);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener('visibilitychange', lookIfVisible);
+    };
+  }, []);
+}
