@@ -44,9 +44,7 @@ function notes({ isUnseen, isUnfinished, blocked, missingFlags, secrets, adopts 
     ...(adopts ? ['! was not made from a configuration: it gets the mark'] : []),
     ...(blocked === undefined ? [] : [`! ${blocked}`]),
     ...(missingFlags.length > 0 ? [`! you may not do this: ${flagsText(missingFlags)}`] : []),
-    ...(secrets.length > 0
-      ? [`a new secret is kept as you say with --secrets-out or --secrets-to (${secrets.join(', ')})`]
-      : []),
+    ...secrets.map((label) => `its secret (${label}) goes to --secrets-out or --secrets-to`),
   ];
 }
 

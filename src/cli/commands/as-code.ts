@@ -95,7 +95,10 @@ export async function apply(cli: ApplyCli): Promise<number> {
     const left: PlannedChanges = { ...made, steps };
     if (!cli.json) await showPlan(cli, left);
     needPossible(cli, steps, places !== undefined);
-    if (tasks.length > 0) await agree(cli, left, file !== undefined);
+    const what = summary(left);
+    // Removing takes a word, with or without a terminal; all else asks only on one, and a saved plan was agreed to.
+    if (steps.some(isRemoving)) await confirm(cli, `takes away what is above: ${what}`);
+    else if (steps.length > 0 && file === undefined) await confirmAtTerminal(cli, `changes the appliance: ${what}`);
     const applied = await applyTasks(planned, tasks, places, async (step) => {
       if (!cli.json) await printLine(cli, `${past[step.action]} ${titled(step.kind, step.name)}`);
     });
@@ -127,17 +130,6 @@ function needPossible(cli: ApplyCli, steps: readonly Step[], hasPlaces: boolean)
   throw cli.wrong(
     `${titled(first.kind, first.name)} brings a secret: say where it goes, with --secrets-out DIR or --secrets-to FILE`,
   );
-}
-
-/** Removing takes a word, with or without a terminal; all else asks only on one, and a saved plan was agreed to. */
-async function agree(cli: ApplyCli, changes: PlannedChanges, isSaved: boolean): Promise<void> {
-  const gone = changes.steps.filter(isRemoving).length;
-  if (gone > 0)
-    return confirm(
-      cli,
-      `removes what ${gone === 1 ? '1 change' : `${gone} changes`} above take away: ${summary(changes)}`,
-    );
-  if (!isSaved) await confirmAtTerminal(cli, `changes the appliance: ${summary(changes)}`);
 }
 
 function isRemoving({ action, differences, isUnfinished }: Step): boolean {
