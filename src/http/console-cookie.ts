@@ -86,13 +86,17 @@ function isOwnPage(request: ApiRequest, base: string): boolean {
 
 /**
  * The origin that the browser sends, if its host is the host of this request, as a tenant may be reached by several;
- * else the origin of `base`.
+ * else the origin of `base`. Browsers send none with a GET, but say whether a page of the same origin asks.
  */
 export function originOf(request: ApiRequest, base: string): string {
   const said = headerOf(request, 'origin') ?? '';
   const page = /^https?:/i.test(said) && URL.canParse(said) ? new URL(said) : undefined;
   const host = page && readAuthority(page.host)?.text;
-  return page && host !== undefined && host === hostOf(request)?.text ? page.origin : new URL(base).origin;
+  const own = hostOf(request)?.text;
+  if (page && host !== undefined && host === own) return page.origin;
+  const { protocol, origin } = new URL(base);
+  const isOwn = said === '' && headerOf(request, 'sec-fetch-site') === 'same-origin';
+  return isOwn && own !== undefined ? `${protocol}//${own}` : origin;
 }
 
 function tokenIn(cookies: string, name: string, key: Uint8Array): string | undefined {

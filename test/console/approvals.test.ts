@@ -192,8 +192,6 @@ const record = (change: object): ActivityRecord => ({
   id: 'act_01kdyak3se5g95x5q7yjatpbfd',
   createdAt: 0,
   keyid: 'user_01kdyak3se5g95x5q7yjatpbf9',
-  accountUid: '',
-  accountId: '',
   action: 'key.delete',
   ringname: 'payroll',
   validAction: true,

@@ -27,7 +27,6 @@ import { sessionOf } from '../../core/sessions.ts';
 import { KmsError } from '../../errors.ts';
 import { tell } from '../approval-notices.ts';
 import type { Input, RoutesOf } from '../route.ts';
-import { hostOf } from '../tenant-directory.ts';
 import { atPace, placeOf, triedAs } from './second-factors.ts';
 
 export const approvalRoutes: RoutesOf<(typeof approvalEndpoints)[number]['id']> = {
@@ -40,7 +39,7 @@ export const approvalRoutes: RoutesOf<(typeof approvalEndpoints)[number]['id']> 
   listApprovalRequests: (ctx, { query: { state, mine, inbox } }) =>
     listApprovalRequests(ctx, { ...(state && { state }), mine: mine === 'true', inbox: inbox === 'true' }),
   getApprovalRequest: (ctx, { params }) => getApprovalRequest(ctx, params),
-  getApprovalOptions: (ctx, input) => optionsFor(ctx, pageOf(input), input.params.id),
+  getApprovalOptions: (ctx, input) => optionsFor(ctx, placeOf(input), input.params.id),
   approveRequest: {
     async prepare(input, caller) {
       const given = await look(input, caller, input.params.id, input.body);
@@ -71,13 +70,6 @@ export const approvalRoutes: RoutesOf<(typeof approvalEndpoints)[number]['id']> 
   listBrokenGlass: (ctx) => listBrokenGlass(ctx),
   acknowledgeBrokenGlass: (ctx, { params }) => acknowledgeBrokenGlass(ctx, params),
 };
-
-/** The page that asks: browsers send no origin with a GET, but its host is that of the request. */
-function pageOf(input: Input<unknown>): PasskeyPlace {
-  const place = placeOf(input);
-  const host = hostOf(input.request)?.text;
-  return host === undefined ? place : { ...place, origin: `${new URL(place.origin).protocol}//${host}` };
-}
 
 function optionsFor(ctx: Context, place: PasskeyPlace, id: string) {
   sessionOf(ctx.caller);
