@@ -3,9 +3,9 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import type { SecureServerOptions } from 'node:http2';
 import { join } from 'node:path';
+import { fieldsOf, message } from '../../client/protobuf.ts';
 import { fromUtf8 } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
-import { fieldsOf, message } from '../../client/protobuf.ts';
 import type { Cli } from '../command.ts';
 import { fileError } from '../files.ts';
 import { type Calls, serveGrpc } from '../grpc.ts';

@@ -1,12 +1,12 @@
 // The calls of plugin protocol 6 (tfplugin6.proto), by which OpenTofu and Terraform plan and make what resources
 // describe. It knows how changes are planned and answered; what a resource is and does is given to it.
-import { fieldsOf, mapEntries, type MessageFields, message, type ReadFields } from '../../client/protobuf.ts';
+import { fieldsOf, type MessageFields, mapEntries, message, type ReadFields } from '../../client/protobuf.ts';
 import { KmsError } from '../../errors.ts';
 import { sentenceOf } from '../exit.ts';
 import type { Calls } from '../grpc.ts';
 import { type Attributes, schemaMessage, typeOfAttributes } from './attributes.ts';
 import { completed, planned } from './planning.ts';
-import { type ObjectValue, objectOf, readJsonValue, readValue, type Value, writeValue } from './values.ts';
+import { type ObjectValue, objectOf, readJsonValue, readValue, unknown, type Value, writeValue } from './values.ts';
 
 interface Described {
   readonly about: string;
@@ -27,6 +27,8 @@ export interface ResourceType extends Described {
   read(state: ObjectValue): Promise<ObjectValue | null>;
   /** Problems of a change, or of a new object, that are certain. The configuration may have unknown values. */
   refused(config: ObjectValue, prior: ObjectValue | null): readonly Problem[];
+  /** Names of attributes that the provider gives and that the change sets again. */
+  unsettled(config: ObjectValue, prior: ObjectValue): readonly string[];
   create(config: ObjectValue): Promise<ObjectValue>;
   /** Called if a creation failed: what there is of the object. */
   remains(config: ObjectValue): Promise<ObjectValue | null>;
@@ -120,15 +122,11 @@ function resourceCalls({ resources }: Provider): Calls {
       const resource = of(resources, request.text(1));
       const [prior, proposed, config] = [2, 3, 4].map((field) => dynamicValue(request.bytes(field), resource));
       if (!proposed) return { 1: dynamic(null, resource) };
-      const plan = planned(resource.attributes, prior ? objectOf(prior) : null, objectOf(config ?? null));
-      const refused = resource.refused(objectOf(config ?? null), prior ? objectOf(prior) : null);
-      // A new object may have what this one cannot get.
-      const unchangeable = prior ? refused.flatMap(({ path: [name = ''] }) => (name in resource.attributes ? name : [])) : [];
-      const replaced = new Set([...plan.replaced, ...unchangeable]);
+      const { state, replaced, problems } = change(resource, prior ? objectOf(prior) : null, objectOf(config ?? null));
       return {
-        1: dynamic(plan.state, resource),
-        2: [...replaced].map((name) => attributePath([name])),
-        4: prior ? [] : refused.map(diagnostic),
+        1: dynamic(state, resource),
+        2: replaced.map((name) => attributePath([name])),
+        4: problems.map(diagnostic),
       };
     }),
     ...call('ApplyResourceChange', 3, async (request, of) => {
@@ -150,6 +148,25 @@ function resourceCalls({ resources }: Provider): Calls {
       });
     }),
   };
+}
+
+interface Change {
+  readonly state: ObjectValue;
+  /** Names of attributes for which a new object is made. */
+  readonly replaced: readonly string[];
+  readonly problems: readonly Problem[];
+}
+
+function change(resource: ResourceType, prior: ObjectValue | null, config: ObjectValue): Change {
+  const plan = planned(resource.attributes, prior, config);
+  const refused = resource.refused(config, prior);
+  const unsettled = prior ? resource.unsettled(config, prior).map((name) => [name, unknown] as const) : [];
+  const state = { ...plan.state, ...Object.fromEntries(unsettled) };
+  if (!prior) return { state, replaced: [], problems: refused };
+  // A new object may get what this one cannot.
+  const isSolved = ({ path: [name] }: Problem) => name !== undefined && name in resource.attributes;
+  const replaced = new Set([...plan.replaced, ...refused.filter(isSolved).flatMap(({ path: [name = ''] }) => name)]);
+  return { state, replaced: [...replaced], problems: refused.filter((problem) => !isSolved(problem)) };
 }
 
 /** The state after a change. If it failed, the one before, or what there is of a new object. */

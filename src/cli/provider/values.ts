@@ -1,6 +1,6 @@
 // Values of OpenTofu, of the types of its type system (cty): read from MessagePack and from the JSON of states, and
 // written as MessagePack. A value may be unknown until something is applied, as a whole or in parts.
-import { decode, encode, ExtData } from '@msgpack/msgpack';
+import { decode, ExtData, encode } from '@msgpack/msgpack';
 import { utf8 } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 
@@ -48,7 +48,7 @@ export function readValue(bytes: Uint8Array, type: Type): Value {
       cause,
     });
   }
-  return valueOf(raw, type, fromMessagePack);
+  return valueFrom(raw, type, fromMessagePack);
 }
 
 /** The value in the JSON of a state. Throws `invalid` likewise. */
@@ -59,7 +59,7 @@ export function readJsonValue(text: string, type: Type): Value {
   } catch (cause) {
     throw new KmsError('invalid', 'expected a state of OpenTofu: it is no JSON', { cause });
   }
-  return valueOf(raw, type, fromJson);
+  return valueFrom(raw, type, fromJson);
 }
 
 /** How a value of any type is accompanied by its own. */
@@ -79,39 +79,48 @@ const fromJson: ReadTyped = (raw) => {
 function typeOf(raw: unknown): Type {
   if (raw === 'string' || raw === 'number' || raw === 'bool' || raw === 'dynamic') return raw;
   if (!Array.isArray(raw) || raw.length !== 2) throw new KmsError('invalid', 'expected a type of OpenTofu');
-  const [kind, of] = raw;
+  const [kind, of]: readonly unknown[] = raw;
   if (kind === 'list' || kind === 'set' || kind === 'map') return [kind, typeOf(of)];
   if (kind === 'tuple' && Array.isArray(of)) return ['tuple', of.map(typeOf)];
-  if (kind === 'object' && isRecord(of)) return ['object', mapped(of, typeOf)];
+  if (kind === 'object' && isRecord(of)) return ['object', mapped(of, (each) => typeOf(each))];
   throw new KmsError('invalid', 'expected a type of OpenTofu');
 }
 
-function valueOf(raw: unknown, type: Type, readTyped: ReadTyped): Value {
+function valueFrom(raw: unknown, type: Type, readTyped: ReadTyped): Value {
   // An unknown value may carry refinements, which nothing here needs.
   if (raw instanceof ExtData) return unknown;
   if (raw === null || raw === undefined) return null;
-  const inner = (each: unknown, of: Type): Value => valueOf(each, of, readTyped);
-  if (type === 'dynamic') {
-    const typed = readTyped(raw);
-    if (typed) return new Typed(typed[0], inner(typed[1], typed[0]));
-  } else if (type === 'number') {
-    const number = typeof raw === 'string' ? Number(raw) : raw;
-    if (typeof number === 'number' && Number.isFinite(number)) return number;
-  } else if (type === 'string' || type === 'bool') {
-    if (typeof raw === 'string' || typeof raw === 'boolean') return raw;
-  } else if (type[0] === 'list' || type[0] === 'set') {
-    const [, of] = type;
-    if (Array.isArray(raw)) return raw.map((each) => inner(each, of));
-  } else if (type[0] === 'tuple') {
-    const [, of] = type;
-    if (Array.isArray(raw) && raw.length === of.length) return of.map((each, n) => inner(raw[n], each));
+  const inner = (each: unknown, of: Type): Value => valueFrom(each, of, readTyped);
+  if (typeof type === 'string') {
+    const scalar = scalarOf(raw, type, readTyped);
+    if (scalar !== undefined) return scalar;
+  } else if (type[0] === 'object') {
+    const [, attributes] = type;
+    if (isRecord(raw)) return mapped(attributes, (of, name) => inner(Object.hasOwn(raw, name) ? raw[name] : null, of));
   } else if (type[0] === 'map') {
     const [, of] = type;
     if (isRecord(raw)) return mapped(raw, (each) => inner(each, of));
-  } else if (isRecord(raw)) {
-    return mapped(type[1], (of, name) => inner(Object.hasOwn(raw, name) ? raw[name] : null, of));
+  } else if (type[0] === 'tuple') {
+    const [, items] = type;
+    if (Array.isArray(raw) && raw.length === items.length) return items.map((of, n) => inner(raw[n], of));
+  } else {
+    const [, of] = type;
+    if (Array.isArray(raw)) return raw.map((each) => inner(each, of));
   }
   throw new KmsError('invalid', `expected ${typeof type === 'string' ? type : type[0]}, got ${typeof raw}`);
+}
+
+/** A value of a simple type, or of any type together with its own; undefined if it is none. */
+function scalarOf(raw: unknown, type: Type & string, readTyped: ReadTyped): Value | undefined {
+  if (type === 'string') return typeof raw === 'string' ? raw : undefined;
+  if (type === 'bool') return typeof raw === 'boolean' ? raw : undefined;
+  if (type === 'dynamic') {
+    const [own, value] = readTyped(raw) ?? [];
+    return own === undefined ? undefined : new Typed(own, valueFrom(value, own, readTyped));
+  }
+  // Numbers that are no doubles are written as text.
+  const number = typeof raw === 'string' && raw !== '' ? Number(raw) : raw;
+  return typeof number === 'number' && Number.isFinite(number) ? number : undefined;
 }
 
 function isRecord(raw: unknown): raw is Readonly<Record<string, unknown>> {

@@ -1,0 +1,123 @@
+// The provider: its settings, which name the appliance as the options of `kms` do, and a resource and a data source for
+// each kind of configuration as code.
+
+import { configurationKinds, type KindName } from '../../api/configuration.ts';
+import { fieldProblem, fieldSchemas } from '../../api/configuration-fields.ts';
+import { KmsError } from '../../errors.ts';
+import type { Kind, Workplace } from '../as-code/kind.ts';
+import { accountKind } from '../as-code/kinds/account.ts';
+import type { Cli } from '../command.ts';
+import { type Connection, localOf, openConnection } from '../connect.ts';
+import { defaultProfile } from '../profiles.ts';
+import { namedDirectory, namedRemote } from '../target.ts';
+import { type Attributes, attributesOf } from './attributes.ts';
+import { dataSourceOf, type KindOptions, resourceOf } from './resource.ts';
+import type { Provider } from './service.ts';
+import { hasUnknown, type ObjectValue } from './values.ts';
+
+const kinds: readonly Kind[] = [accountKind];
+
+/** Kinds that may have secrets. */
+const secretive: ReadonlySet<KindName> = new Set([]);
+
+const text = (about: string) => ({ about, field: '', type: 'string', origin: 'optional' }) as const;
+
+/** Those that are options of every command have their names. */
+const settings: Attributes = {
+  server: text('the address of the appliance; or set `KMS_SERVER`'),
+  profile: text('the appliance that `kms profile add` saved under this name; or set `KMS_PROFILE`'),
+  api_key_file: text('a file with the API key for `server`; or set `KMS_API_KEY_FILE`, or `KMS_API_KEY` to the key'),
+  ca_file: text('certificate authorities to trust for `server`, PEM; or set `KMS_CA_FILE`'),
+  client_cert: text('the client certificate to show to `server`, PEM; or set `KMS_CLIENT_CERT`'),
+  client_key: text('its private key, PEM; or set `KMS_CLIENT_KEY`'),
+  tenant: text('the tenant, if the appliance is the one of this machine (`KMS_DATA`); or set `KMS_TENANT`'),
+  managed_by: text('the mark `managedBy` in the `props` of what is made; `opentofu` if absent'),
+  allow_used: {
+    about: '`true`: managed keys that were used in the last 24 hours may be suspended and deleted',
+    field: '',
+    type: 'bool',
+    origin: 'optional',
+  },
+};
+
+const options = ['server', 'profile', 'api_key_file', 'ca_file', 'client_cert', 'client_key', 'tenant'] as const;
+
+export interface KmsProvider {
+  readonly provider: Provider;
+  close(): Promise<void>;
+}
+
+export function kmsProvider(cli: Cli): KmsProvider {
+  let configured: ObjectValue | undefined;
+  let connection: Promise<Connection> | undefined;
+
+  /** Connects once, and again after a failure. */
+  function connected(): Promise<Connection> {
+    connection ??= connectionFor(cli, configured ?? {}).catch((error) => {
+      connection = undefined;
+      throw error;
+    });
+    return connection;
+  }
+
+  async function open(deliver: Workplace['deliver']): Promise<Workplace> {
+    const opened = await connected();
+    const place: Workplace = {
+      client: opened.client,
+      local: opened.way === 'network' ? undefined : localOf(cli, opened),
+      managedBy: typeof configured?.managed_by === 'string' ? configured.managed_by : 'opentofu',
+      isUsedAllowed: configured?.allow_used === true,
+      lookUp: async (name) => (await kinds.find((kind) => kind.name === name)?.list(place)) ?? [],
+      deliver,
+    };
+    return place;
+  }
+
+  const all = kinds.map((kind) => optionsFor(kind, open));
+  const named = <T>(made: (options: KindOptions) => T): Record<string, T> =>
+    Object.fromEntries(all.map((each) => [`kms_${each.kind.name.replaceAll('-', '_')}`, made(each)]));
+  return {
+    provider: {
+      about: 'Accounts, API keys, keyrings, managed keys and users of a kms appliance.',
+      attributes: settings,
+      problems: () => [],
+      async configure(config) {
+        configured = config;
+      },
+      resources: named(resourceOf),
+      dataSources: named(dataSourceOf),
+    },
+    async close() {
+      await (await connection?.catch(() => undefined))?.close();
+    },
+  };
+}
+
+function optionsFor(kind: Kind, open: KindOptions['open']): KindOptions {
+  const { properties, definitions } = fieldSchemas(kind.name);
+  return {
+    kind,
+    about: configurationKinds[kind.name].about,
+    fields: attributesOf(properties, definitions, () => 'either'),
+    hasSecrets: secretive.has(kind.name),
+    fieldProblem: (field, value) => fieldProblem(kind.name, field, value),
+    open,
+  };
+}
+
+/** The named appliance: configurations may be others' work, and none makes a directory be opened or looked for. */
+async function connectionFor(cli: Cli, config: ObjectValue): Promise<Connection> {
+  const given = options.flatMap((name) => {
+    const value = config[name] ?? null;
+    if (hasUnknown(value)) throw new KmsError('invalid', `${name} of the provider is not known yet`);
+    return typeof value === 'string' ? [[`--${name.replaceAll('_', '-')}`, value] as const] : [];
+  });
+  const meant = cli.withOptions(cli.io, new Map(given));
+  const isNamed = namedRemote(meant) !== undefined || namedDirectory(meant) !== undefined;
+  if (!isNamed && (await defaultProfile(cli.io)) === undefined) {
+    throw new KmsError('usage', 'the provider is not told which appliance is meant', {
+      hint: 'set its server or profile, KMS_SERVER, or KMS_DATA for the one of this machine',
+    });
+  }
+  return openConnection(meant, true);
+}
