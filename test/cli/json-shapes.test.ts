@@ -132,7 +132,7 @@ const answered: Readonly<Record<string, string>> = {
 /** Commands that print no JSON of their own. */
 const texts = ['serve', 'activity export', 'completion', 'man', 'help', 'tofu-key', 'kubernetes-plugin'];
 /** Links the executable, which the sources lack; the clean root tests it. */
-const notHere = ['age-plugin install'];
+const notHere = ['age-plugin install', 'tofu-provider install'];
 
 test('what has another shape is found', () => {
   const page = { limit: 1, count: 1, hasMore: false };

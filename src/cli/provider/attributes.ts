@@ -15,6 +15,8 @@ export interface Attribute {
   /** `computed`: the provider gives the value. `either`: it does where the configuration gives none. */
   readonly origin: 'required' | 'optional' | 'computed' | 'either';
   readonly isSensitive?: true;
+  /** A text that is JSON: within lists, values cannot be of any type. */
+  readonly isJson?: true;
   /** A change makes a new object in place of the old one. */
   readonly replaces?: true;
 }
@@ -59,7 +61,16 @@ function shapeOf(
   const attributes = attributesOf(inner.properties, definitions, (name) =>
     isComputed ? 'computed' : required.has(name) ? 'required' : 'optional',
   );
-  return { about, nested: { mode: items ? 'list' : 'single', attributes } };
+  return {
+    about,
+    nested: items ? { mode: 'list', attributes: mapped(attributes, asText) } : { mode: 'single', attributes },
+  };
+}
+
+/** An attribute of any type as a text of JSON. */
+function asText(attribute: Attribute): Attribute {
+  if (attribute.type !== 'dynamic') return attribute;
+  return { ...attribute, type: 'string', about: `${attribute.about}; as JSON: \`jsonencode({…})\``, isJson: true };
 }
 
 /** The schema itself instead of a reference, of a choice between it and null, or of a choice of forms the widest. */
@@ -103,7 +114,8 @@ export function typeOfAttributes(attributes: Attributes): Type {
 
 /** A value as the API has it: fields by the API's names, without those that are null. */
 export function fieldOf(attribute: Attribute, value: Value): unknown {
-  const { nested } = attribute;
+  const { nested, isJson } = attribute;
+  if (isJson && typeof value === 'string') return parsedJson(value);
   if (!nested || value === null) return jsonOf(value);
   if (nested.mode === 'single') return fieldsOfObject(nested.attributes, objectOf(value));
   return Array.isArray(value) ? value.map((each) => fieldsOfObject(nested.attributes, objectOf(each))) : [];
@@ -118,9 +130,19 @@ function fieldsOfObject(attributes: Attributes, given: ObjectValue): Record<stri
   );
 }
 
+/** Text that is no JSON is left for the API to refuse. */
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
 /** A field of the API as the value of its attribute. */
 export function valueOfField(attribute: Attribute, field: unknown): Value {
-  const { nested } = attribute;
+  const { nested, isJson } = attribute;
+  if (isJson) return field === undefined ? null : JSON.stringify(field);
   if (!nested || field === null || field === undefined) return fromPlain(field, typeOfAttribute(attribute));
   const object = (each: unknown): ObjectValue =>
     mapped(nested.attributes, (of) => valueOfField(of, Object(each)[of.field]));

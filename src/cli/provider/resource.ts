@@ -1,11 +1,11 @@
 // Resources and data sources for the kinds of objects that configuration as code knows: found, compared, made, changed
 // and removed as `kms apply` does it.
 import { KmsError } from '../../errors.ts';
-import { sameJson } from '../../model/json.ts';
-import type { Difference, Found, Kind, Wanted, Workplace } from '../as-code/kind.ts';
+import { isJsonObject } from '../../model/json.ts';
+import type { Found, Kind, Wanted, Workplace } from '../as-code/kind.ts';
 import { type Attribute, type Attributes, fieldOf, valueOfField } from './attributes.ts';
 import { keepsSecrets, noKeeper, secretAttributes, secretKeeper } from './kept-secrets.ts';
-import type { DataSource, Problem, ResourceType } from './service.ts';
+import type { DataSource, Instance, Problem, ResourceType } from './service.ts';
 import { hasUnknown, mapped, type ObjectValue } from './values.ts';
 
 export interface KindOptions {
@@ -19,6 +19,8 @@ export interface KindOptions {
   fieldProblem(field: string, value: unknown): string | undefined;
   /** The appliance. Secrets that making an object brings go to `deliver`. */
   open(deliver: Workplace['deliver']): Promise<Workplace>;
+  /** Whether the appliance is the one of this machine. */
+  isLocal(): Promise<boolean>;
 }
 
 const id: Attribute = { about: 'its id', field: '', type: 'string', origin: 'computed' };
@@ -29,10 +31,11 @@ export function resourceOf(options: KindOptions): ResourceType {
   const attributes = { id, name: { ...name, replaces: true as const }, ...fields, ...(hasSecrets && secretAttributes) };
 
   /** Values of `before` stay as they are unless the object differs from them. */
-  function stateOf(found: Found, before: ObjectValue): ObjectValue {
-    const changed = new Set(differencesOf(kind, wantedOf(options, before), found).map(({ field }) => field));
+  function instanceOf(found: Found, before: ObjectValue, more: ObjectValue = {}): Instance {
+    const differences = kind.differences(wantedOf(options, before), found);
+    const changed = new Set(differences.map(({ field }) => field.split('.')[0]));
     const isNamed = typeof before.name === 'string' && kind.nameKey(before.name) === kind.nameKey(found.name);
-    return {
+    const state = {
       ...mapped(attributes, (_, each) => before[each] ?? null),
       ...mapped(fields, (attribute, each) => {
         const value = before[each] ?? null;
@@ -41,7 +44,9 @@ export function resourceOf(options: KindOptions): ResourceType {
       }),
       id: found.id,
       name: isNamed ? (before.name ?? null) : found.name,
+      ...more,
     };
+    return { state, memory: found };
   }
 
   /** Found by its name, or, if it has another name by now, by its id. */
@@ -57,7 +62,7 @@ export function resourceOf(options: KindOptions): ResourceType {
     problems: (config) => fieldProblems(options, config),
     async read(state) {
       const object = await found(await open(refuse), state);
-      return object ? stateOf(object, state) : null;
+      return object ? instanceOf(object, state) : null;
     },
     refused: (config, prior) => refusals(options, config, prior),
     unsettled: (config, prior) => (secretsOf(options, config, prior).length > 0 ? ['secrets', 'wrapped_secrets'] : []),
@@ -65,16 +70,17 @@ export function resourceOf(options: KindOptions): ResourceType {
       const keeper = secretKeeper(config, async () => (await open(refuse)).client);
       const desk = await open(keeper.deliver);
       const wanted = wantedOf(options, config);
-      await mustBeNew(kind, desk, wanted);
-      await kind.create(desk, wanted);
+      if (kind.remove) await createNew(kind, desk, wanted);
+      else await adopt(kind, desk, wanted);
       const made = await namedObject(kind, desk, wanted.name);
       if (!made) throw new KmsError('internal', `the new ${kind.noun[0]} ${wanted.name} is not there`);
-      return { ...stateOf(made, config), ...(hasSecrets && keeper.values({})) };
+      return instanceOf(made, config, hasSecrets ? keeper.values({}) : {});
     },
     async remains(config) {
       const desk = await open(refuse);
       const made = await namedObject(kind, desk, String(config.name));
-      return made?.managedBy === desk.managedBy ? stateOf(made, config) : null;
+      // Not one that was there before, nor one that is made again.
+      return made?.managedBy === desk.managedBy && !made.isUnfinished ? instanceOf(made, config) : null;
     },
     async update(config, prior) {
       const keeper = secretKeeper(config, async () => (await open(refuse)).client);
@@ -82,11 +88,10 @@ export function resourceOf(options: KindOptions): ResourceType {
       const object = await found(desk, prior);
       if (!object) throw gone(kind, String(prior.name));
       const wanted = wantedOf(options, config);
-      const differences = differencesOf(kind, wanted, object);
-      if (differences.length > 0) await kind.update(desk, wanted, object, differences);
+      await change(kind, desk, wanted, object);
       const changed = await found(desk, prior);
       if (!changed) throw gone(kind, String(prior.name));
-      return { ...stateOf(changed, config), ...(hasSecrets && keeper.values(prior)) };
+      return instanceOf(changed, config, hasSecrets ? keeper.values(prior) : {});
     },
     async remove(state) {
       const desk = await open(refuse);
@@ -140,11 +145,14 @@ function wantedOf({ kind, fields }: KindOptions, values: ObjectValue): Wanted {
   return { kind: kind.name, name: String(values.name), fields: Object.fromEntries(given) };
 }
 
-function differencesOf(kind: Kind, wanted: Wanted, found: Found): readonly Difference[] {
-  if (kind.differences) return kind.differences(wanted, found);
-  return Object.entries(kind.canonical(wanted.fields)).flatMap(([field, after]) =>
-    sameJson(found.fields[field], after) ? [] : [{ field, before: found.fields[field], after }],
-  );
+/** Throws `refused` if nothing can be changed now. */
+async function change(kind: Kind, desk: Workplace, wanted: Wanted, found: Found): Promise<void> {
+  const differences = kind.differences(wanted, found);
+  if (differences.length === 0) return;
+  const reason = await kind.blockedBecause?.(desk, found, differences);
+  if (reason !== undefined)
+    throw new KmsError('refused', `the ${kind.noun[0]} ${found.name} stays as it is: ${reason}`);
+  await kind.update(desk, wanted, found, differences);
 }
 
 async function namedObject(kind: Kind, desk: Workplace, name: string, id?: string): Promise<Found | undefined> {
@@ -157,14 +165,23 @@ async function detailed(kind: Kind, desk: Workplace, found: Found): Promise<Foun
   return (await kind.detail?.(desk, found, 'all')) ?? found;
 }
 
-/** Throws `conflict` if there is such an object. One that an earlier run left unfinished is removed. */
-async function mustBeNew(kind: Kind, desk: Workplace, { name }: Wanted): Promise<void> {
-  const there = await namedObject(kind, desk, name);
-  if (there?.isUnfinished && there.managedBy === desk.managedBy) return kind.remove?.(desk, there);
-  if (!there) return;
-  throw new KmsError('conflict', `there is a ${kind.noun[0]} ${name} already`, {
-    hint: `import it (\`tofu import ADDRESS ${there.id}\`), or choose another name`,
-  });
+/** Throws `conflict` if there is such an object. One that an earlier run left unfinished is removed first. */
+async function createNew(kind: Kind, desk: Workplace, wanted: Wanted): Promise<void> {
+  const there = await namedObject(kind, desk, wanted.name);
+  if (there?.isUnfinished && there.managedBy === desk.managedBy) await kind.remove?.(desk, there);
+  else if (there) {
+    throw new KmsError('conflict', `there is a ${kind.noun[0]} ${wanted.name} already`, {
+      hint: `import it (\`tofu import ADDRESS ${there.id}\`), or choose another name`,
+    });
+  }
+  await kind.create(desk, wanted);
+}
+
+/** Changes what is always there. */
+async function adopt(kind: Kind, desk: Workplace, wanted: Wanted): Promise<void> {
+  const there = await namedObject(kind, desk, wanted.name);
+  if (!there) throw gone(kind, wanted.name);
+  await change(kind, desk, wanted, there);
 }
 
 function gone(kind: Kind, name: string): KmsError {
@@ -186,36 +203,44 @@ function fieldProblems({ fields, fieldProblem }: KindOptions, config: ObjectValu
 }
 
 /** Problems that are certain. A new object can be judged once all of it is known. */
-function refusals(options: KindOptions, config: ObjectValue, prior: ObjectValue | null): readonly Problem[] {
-  const { kind, fields } = options;
-  if (!prior && Object.values(config).some(hasUnknown)) return [];
-  const problems = (kind.problems?.(...changeOf(options, config, prior)) ?? []).map(({ path: [field], message }) => {
-    const [each = ''] = Object.entries(fields).find(([, attribute]) => attribute.field === field) ?? [];
-    return { path: each === '' ? [] : [each], message };
-  });
-  if (keepsSecrets(config) || secretsOf(options, config, prior).length === 0) return problems;
-  const { message, hint } = noKeeper();
-  return [...problems, { path: [], message, hint }];
-}
-
-function changeOf(
+async function refusals(
   options: KindOptions,
   config: ObjectValue,
-  prior: ObjectValue | null,
-): [Wanted, Found | undefined, readonly Difference[]] {
+  prior: Instance | null,
+): Promise<readonly Problem[]> {
+  const { kind, fields } = options;
+  if (!prior && Object.values(config).some(hasUnknown)) return [];
   const wanted = wantedOf(options, config);
-  const found = prior ? priorObject(options, prior) : undefined;
-  return [wanted, found, found ? differencesOf(options.kind, wanted, found) : []];
+  const found = prior ? rememberedObject(prior) : undefined;
+  // Without a memory of the object, the appliance judges.
+  if (prior && !found) return [];
+  const differences = found ? kind.differences(wanted, found) : [];
+  const around = { isLocal: await options.isLocal(), found: () => [], wanted: () => [] };
+  const problems = kind.problems(wanted, found ?? alwaysThere(kind, wanted), differences, around);
+  const named = problems.map(({ path: [field], message }) => {
+    const [each] = Object.entries(fields).find(([, attribute]) => attribute.field === field) ?? [];
+    return each === undefined ? { path: [], message } : { path: [each], message: `${each}: ${message}` };
+  });
+  if (keepsSecrets(config) || secretsOf(options, config, prior).length === 0) return named;
+  const { message, hint } = noKeeper();
+  return [...named, { path: [], message, hint }];
+}
+
+/** Stands for an object of a kind of which none is made. */
+function alwaysThere(kind: Kind, { name }: Wanted): Found | undefined {
+  return kind.remove ? undefined : { id: '', name, fields: {} };
 }
 
 /** Labels of the secrets that the change brings. */
-function secretsOf(options: KindOptions, config: ObjectValue, prior: ObjectValue | null): readonly string[] {
-  return options.hasSecrets ? options.kind.secrets(...changeOf(options, config, prior)) : [];
+function secretsOf(options: KindOptions, config: ObjectValue, prior: Instance | null): readonly string[] {
+  if (!options.hasSecrets) return [];
+  const found = prior ? rememberedObject(prior) : undefined;
+  return prior && !found ? [] : options.kind.secrets(wantedOf(options, config), found);
 }
 
-/** The object as the state has it. */
-function priorObject(options: KindOptions, prior: ObjectValue): Found {
-  const { name, fields } = wantedOf(options, prior);
-  const { id } = prior;
-  return { id: String(id), name, fields: options.kind.canonical(fields) };
+/** The object as it was when it was read or changed last. */
+function rememberedObject({ memory }: Instance): Found | undefined {
+  const { id, name, fields } = Object(memory);
+  // Cast: the provider itself wrote it, and OpenTofu kept it.
+  return typeof id === 'string' && typeof name === 'string' && isJsonObject(fields) ? (memory as Found) : undefined;
 }

@@ -1,6 +1,7 @@
 // The calls of plugin protocol 6 (tfplugin6.proto), by which OpenTofu and Terraform plan and make what resources
 // describe. It knows how changes are planned and answered; what a resource is and does is given to it.
 import { fieldsOf, type MessageFields, mapEntries, message, type ReadFields } from '../../client/protobuf.ts';
+import { fromUtf8 } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import { sentenceOf } from '../exit.ts';
 import type { Calls } from '../grpc.ts';
@@ -22,17 +23,23 @@ export interface Problem {
   readonly hint?: string | undefined;
 }
 
+export interface Instance {
+  readonly state: ObjectValue;
+  /** JSON that OpenTofu keeps beside the state. */
+  readonly memory: unknown;
+}
+
 export interface ResourceType extends Described {
   /** The object as it is now, or null if it is gone. Values that only look different are kept. */
-  read(state: ObjectValue): Promise<ObjectValue | null>;
+  read(state: ObjectValue): Promise<Instance | null>;
   /** Problems of a change, or of a new object, that are certain. The configuration may have unknown values. */
-  refused(config: ObjectValue, prior: ObjectValue | null): readonly Problem[];
+  refused(config: ObjectValue, prior: Instance | null): Promise<readonly Problem[]>;
   /** Names of attributes that the provider gives and that the change sets again. */
-  unsettled(config: ObjectValue, prior: ObjectValue): readonly string[];
-  create(config: ObjectValue): Promise<ObjectValue>;
+  unsettled(config: ObjectValue, prior: Instance): readonly string[];
+  create(config: ObjectValue): Promise<Instance>;
   /** Called if a creation failed: what there is of the object. */
-  remains(config: ObjectValue): Promise<ObjectValue | null>;
-  update(config: ObjectValue, prior: ObjectValue): Promise<ObjectValue>;
+  remains(config: ObjectValue): Promise<Instance | null>;
+  update(config: ObjectValue, prior: ObjectValue): Promise<Instance>;
   remove(state: ObjectValue): Promise<void>;
   /** The beginning of a state, which is then read. */
   imported(id: string): Promise<ObjectValue>;
@@ -116,24 +123,29 @@ function resourceCalls({ resources }: Provider): Calls {
     ...call('ReadResource', 2, async (request, of) => {
       const resource = of(resources, request.text(1));
       const state = dynamicValue(request.bytes(2), resource);
-      return { 1: dynamic(state && (await resource.read(objectOf(state))), resource), 3: request.bytes(3) };
+      const found = state && (await resource.read(objectOf(state)));
+      return { 1: dynamic(found ? found.state : null, resource), 3: memoryBytes(found) };
     }),
     ...call('PlanResourceChange', 4, async (request, of) => {
       const resource = of(resources, request.text(1));
       const [prior, proposed, config] = [2, 3, 4].map((field) => dynamicValue(request.bytes(field), resource));
-      if (!proposed) return { 1: dynamic(null, resource) };
-      const { state, replaced, problems } = change(resource, prior ? objectOf(prior) : null, objectOf(config ?? null));
-      return {
-        1: dynamic(state, resource),
-        2: replaced.map((name) => attributePath([name])),
-        4: problems.map(diagnostic),
-      };
+      const memory = request.bytes(5);
+      if (!proposed) return { 1: dynamic(null, resource), 3: memory };
+      const before = prior ? { state: objectOf(prior), memory: memoryOf(memory) } : null;
+      const { state, replaced, problems } = await change(resource, before, objectOf(config ?? null));
+      const paths = replaced.map((name) => attributePath([name]));
+      return { 1: dynamic(state, resource), 2: paths, 3: memory, 4: problems.map(diagnostic) };
     }),
     ...call('ApplyResourceChange', 3, async (request, of) => {
       const resource = of(resources, request.text(1));
       const [prior, wanted, config] = [2, 3, 4].map((field) => dynamicValue(request.bytes(field), resource) ?? null);
-      const { state, failed } = await applied(resource, prior ?? null, wanted ?? null, config ?? null);
-      return { 1: dynamic(state, resource), 3: failed === undefined ? [] : diagnostics(failed, resource.attributes) };
+      const before = prior ? { state: objectOf(prior), memory: memoryOf(request.bytes(5)) } : null;
+      const { made, failed } = await applied(resource, before, wanted ?? null, config ?? null);
+      return {
+        1: dynamic(made ? made.state : null, resource),
+        2: memoryBytes(made),
+        3: failed === undefined ? [] : diagnostics(failed, resource.attributes),
+      };
     }),
     ...call('ImportResourceState', 2, async (request, of) => {
       const type = request.text(1);
@@ -157,9 +169,9 @@ interface Change {
   readonly problems: readonly Problem[];
 }
 
-function change(resource: ResourceType, prior: ObjectValue | null, config: ObjectValue): Change {
-  const plan = planned(resource.attributes, prior, config);
-  const refused = resource.refused(config, prior);
+async function change(resource: ResourceType, prior: Instance | null, config: ObjectValue): Promise<Change> {
+  const plan = planned(resource.attributes, prior ? prior.state : null, config);
+  const refused = await resource.refused(config, prior);
   const unsettled = prior ? resource.unsettled(config, prior).map((name) => [name, unknown] as const) : [];
   const state = { ...plan.state, ...Object.fromEntries(unsettled) };
   if (!prior) return { state, replaced: [], problems: refused };
@@ -169,25 +181,33 @@ function change(resource: ResourceType, prior: ObjectValue | null, config: Objec
   return { state, replaced: [...replaced], problems: refused.filter((problem) => !isSolved(problem)) };
 }
 
-/** The state after a change. If it failed, the one before, or what there is of a new object. */
+/** The object after a change. If it failed, the one before, or what there is of a new one. */
 async function applied(
   resource: ResourceType,
-  prior: Value,
+  prior: Instance | null,
   wanted: Value,
   config: Value,
-): Promise<{ state: ObjectValue | null; failed?: unknown }> {
+): Promise<{ made: Instance | null; failed?: unknown }> {
   try {
     if (wanted === null) {
-      await resource.remove(objectOf(prior));
-      return { state: null };
+      if (prior) await resource.remove(prior.state);
+      return { made: null };
     }
     const given = objectOf(config);
-    const made = prior === null ? await resource.create(given) : await resource.update(given, objectOf(prior));
-    return { state: completed(made, objectOf(wanted)) };
+    const { state, memory } = await (prior ? resource.update(given, prior.state) : resource.create(given));
+    return { made: { state: completed(state, objectOf(wanted)), memory } };
   } catch (failed) {
-    if (prior !== null) return { state: objectOf(prior), failed };
-    return { state: await resource.remains(objectOf(config)).catch(() => null), failed };
+    if (prior) return { made: prior, failed };
+    return { made: await resource.remains(objectOf(config)).catch(() => null), failed };
   }
+}
+
+function memoryOf(bytes: Uint8Array): unknown {
+  return bytes.length > 0 ? JSON.parse(fromUtf8(bytes) ?? 'null') : null;
+}
+
+function memoryBytes(instance: Instance | null): string | undefined {
+  return instance ? JSON.stringify(instance.memory) : undefined;
 }
 
 /** Looks a type up by its name. Throws `invalid` if there is none. */
