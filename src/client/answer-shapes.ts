@@ -84,8 +84,8 @@ export const things: Readonly<Record<string, string>> = {
   Proof: `
     id:text kind:word name:text active:boolean createdAt:time createdBy:caller|null lastUsedAt:count|null
     accessKeyId?:text awsAccount?:text fingerprint?:text san?:text authority?:text issued?:boolean
-    notAfter?:time issuer?:text subject?:text jwksUrl?:text audience?:text[] claims?:object jwks?:object
-    once?:boolean longest?:count`,
+    notAfter?:time issuer?:text subject?:text jwksUrl?:text ca?:text audience?:text[] claims?:object
+    jwks?:object once?:boolean longest?:count`,
   TestProofProofsSteps: 'check:text ok:boolean reason?:text',
   TestProofProofs: 'proof:text accepted:boolean steps:TestProofProofsSteps[]',
   Activity: `
@@ -274,15 +274,15 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
   addProof: `
     id:text kind:word name:text active:boolean createdAt:time createdBy:caller|null lastUsedAt:count|null
     accessKeyId?:text awsAccount?:text fingerprint?:text san?:text authority?:text issued?:boolean
-    notAfter?:time issuer?:text subject?:text jwksUrl?:text audience?:text[] claims?:object jwks?:object
-    once?:boolean longest?:count key?:text secretAccessKey?:text certificate?:text privateKey?:text
+    notAfter?:time issuer?:text subject?:text jwksUrl?:text ca?:text audience?:text[] claims?:object
+    jwks?:object once?:boolean longest?:count key?:text secretAccessKey?:text certificate?:text privateKey?:text
     caCertificate?:text otherTenant?:boolean renewed?:boolean`,
   testProof: 'proofs:TestProofProofs[]',
   updateProof: `
     id:text kind:word name:text active:boolean createdAt:time createdBy:caller|null lastUsedAt:count|null
     accessKeyId?:text awsAccount?:text fingerprint?:text san?:text authority?:text issued?:boolean
-    notAfter?:time issuer?:text subject?:text jwksUrl?:text audience?:text[] claims?:object jwks?:object
-    once?:boolean longest?:count`,
+    notAfter?:time issuer?:text subject?:text jwksUrl?:text ca?:text audience?:text[] claims?:object
+    jwks?:object once?:boolean longest?:count`,
   removeProof: '',
   searchKeyringApiKeys: 'data:SafeApiKey[] pagination:PageInfo',
   searchActivity: 'data:Activity[] pagination:PageInfo',
@@ -293,9 +293,9 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
     id:act_ keyid:caller createdAt:count props:object action:text ringname:text validAction:boolean status:count
     address?:text reporter?:caller`,
   getOverview: `
-    tenant:text readiness:GetOverviewReadiness flags?:object use?:GetOverviewUse keyrings?:GetOverviewKeyrings
-    apikeys?:EndingApiKey[] proofs?:EndingProof[] users?:count secondFactor?:boolean backups?:Backups
-    log?:GetOverviewLog`,
+    tenant:text readiness:GetOverviewReadiness flags?:object caller?:caller use?:GetOverviewUse
+    keyrings?:GetOverviewKeyrings apikeys?:EndingApiKey[] proofs?:EndingProof[] users?:count
+    secondFactor?:boolean backups?:Backups log?:GetOverviewLog`,
   getNames: `
     keyrings?:KeyRingName[] managedKeys?:ManagedKeyName[] apikeys?:ApiKeyName[] users?:UserName[]
     accounts?:AccountName[]`,

@@ -5,7 +5,7 @@ import type { FullApiKey, SafeApiKey } from '../api/apikeys.ts';
 import type { Answer, Body } from '../api/endpoints.ts';
 import { hashApiKey } from '../crypto/fast-hash.ts';
 import { hashSecret, newApiKeySecret } from '../crypto/secrets.ts';
-import { invalidField, KmsError } from '../errors.ts';
+import { fieldsError, invalidField, KmsError } from '../errors.ts';
 import { isOwnAction, maxActionLength, unnamedAction } from '../model/actions.ts';
 import { changedFields, changedRights, changedUse } from '../model/activity-details.ts';
 import { canonicalBlock } from '../model/addresses.ts';
@@ -34,6 +34,8 @@ interface CreateApiKeyInput {
   readonly expiresAt?: number | null;
   readonly allowedAddresses?: readonly string[];
   readonly secret?: boolean;
+  readonly active?: boolean;
+  readonly unique?: boolean;
 }
 
 /** Only this answer has the secret; it is empty for a key without one. A key made by a user belongs to that user. */
@@ -44,6 +46,7 @@ export function createApiKey(ctx: Context, input: CreateApiKeyInput): FullApiKey
   mayGrant(caller, parseFlags(flags));
   needQuota(ctx, 'apikeys', () => tx.apiKeys.count());
   needName(ctx, input.name);
+  if (input.unique) needFreeName(ctx, input.name);
   const userId = caller.kind === 'user' ? caller.userId : undefined;
   if (userId !== undefined) needPlace(tx, userId);
   const made = makeApiKey(ctx, {
@@ -55,11 +58,12 @@ export function createApiKey(ctx: Context, input: CreateApiKeyInput): FullApiKey
     expiresAt: input.expiresAt,
     addresses: input.allowedAddresses && canonicalAddresses(input.allowedAddresses),
     hasSecret: input.secret,
+    active: input.active,
     createdBy: caller.id,
   });
   ctx.note({
     object: apiKeyThing({ id: made.keyid, name: made.name }),
-    ...changedRights(undefined, parseFlags(flags)),
+    ...(made.active && changedRights(undefined, parseFlags(flags))),
   });
   return made;
 }
@@ -74,6 +78,13 @@ function needName({ tx, caller, world }: Context, name: string | undefined): voi
     tx.apiKeys.idsToLogInByName(name, kind, world.now(), 2),
   );
   for (const id of new Set(ids)) mayTouch(caller, findApiKey(tx, id));
+}
+
+/** Throws `conflict` if another key has the name, or none was given. */
+function needFreeName({ tx }: Pick<Context, 'tx'>, name = ''): void {
+  if (name === '') throw invalidField('name', 'is required for a key that is to be unique');
+  if (tx.apiKeys.idsByName(name, 1).length === 0) return;
+  throw fieldsError('conflict', [{ field: 'name', message: 'another API key has this name' }]);
 }
 
 /** API keys per user: every answer about a user names them. */
@@ -142,6 +153,8 @@ interface ApiKeyDraft {
   readonly addresses?: readonly string[] | undefined;
   /** Default: true. */
   readonly hasSecret?: boolean | undefined;
+  /** Default: true. */
+  readonly active?: boolean | undefined;
   readonly createdBy: string;
 }
 
@@ -155,7 +168,7 @@ export function makeApiKey({ tx, world }: Pick<Context, 'tx' | 'world'>, draft: 
     secretHash: secret === undefined ? undefined : hashSecret(secret),
     hasSecret,
     name: draft.name ?? '',
-    active: true,
+    active: draft.active ?? true,
     expiresAt: draft.expiresAt ?? undefined,
     addresses: draft.addresses ?? [],
     accountId: draft.accountId,

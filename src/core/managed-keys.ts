@@ -109,7 +109,7 @@ export function insertKey(ctx: Context, input: NewKey, id: string = ctx.world.ne
     path: input.path,
     type,
     uses,
-    state: activateAt !== undefined && activateAt > now ? 'pre-active' : 'active',
+    state: activateAt !== undefined && activateAt > now ? 'pre-active' : (input.state ?? 'active'),
     derived,
     exportable,
     origin,

@@ -147,6 +147,8 @@ export interface LocalInput<E> {
   readonly params: ParamsOf<E>;
   readonly query: QueryOf<E>;
   readonly body: Sent<BodyOf<E>>;
+  /** The digest of the plan that the request belongs to, if it names one. */
+  readonly plan?: string;
 }
 
 /**

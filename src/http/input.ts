@@ -17,7 +17,7 @@ import type { AppliancePort, OpenState } from './appliance-port.ts';
 import type { BodyRead } from './body.ts';
 import type { Codec } from './codec.ts';
 import { type ConsoleCookie, originOf } from './console-cookie.ts';
-import { type ApiRequest, type Credential, programsCertificate, queryOf } from './request.ts';
+import { type ApiRequest, type Credential, planOf, programsCertificate, queryOf } from './request.ts';
 import { mostFields, StaleCall } from './respond.ts';
 import type { Input, PathParams } from './route.ts';
 import { baseUrlOf, type TenantHandle } from './tenant-directory.ts';
@@ -111,8 +111,19 @@ export class EndpointInput implements Input<unknown>, CheckedInput {
 
   /** The first fault of the input. Ask for it only once the caller is admitted, and before reading the parts below. */
   get problem(): KmsError | undefined {
-    this.#checked ??= checkInput(this.endpoint, this.handle, this.raw);
+    this.#checked ??= this.#check();
     return this.#checked.error;
+  }
+
+  #check(): Checked {
+    try {
+      // A surface of another system has no plans.
+      if (this.known.dialect === undefined) planOf(this.request);
+      return checkInput(this.endpoint, this.handle, this.raw);
+    } catch (error) {
+      if (error instanceof KmsError && error.code === 'invalid') return { error };
+      throw error;
+    }
   }
 
   get #input(): CheckedInput {

@@ -9,7 +9,7 @@ import { sealedError } from './admission.ts';
 import type { AppliancePort, State } from './appliance-port.ts';
 import { readJsonBody } from './body.ts';
 import { checkParts, rawInput } from './input.ts';
-import { type ApiRequest, headerOf } from './request.ts';
+import { type ApiRequest, headerOf, planOf } from './request.ts';
 import { brokenOff } from './request-log.ts';
 import { answered, type Outcome, type RequestResult, refused, streamed, unknownPath } from './respond.ts';
 import type { PathParams, RequestScope, ServedPath, TenantRoutes } from './route.ts';
@@ -62,7 +62,8 @@ export function serveLocal(appliance: AppliancePort, endpoint: LocalEndpoint & {
       const body = endpoint.body && (await readJsonBody(request, { limit, kept: 'all', holder: localCaller.id }));
       const checked = checkParts(endpoint, { ...rawInput(endpoint, request, params), body });
       if (checked.error) throw checked.error;
-      const answer = await handle(checked.input);
+      const plan = planOf(request);
+      const answer = await handle({ ...checked.input, ...(plan !== undefined && { plan }) });
       if (type === undefined) return { outcome: answered(answer) };
       // Cast: the types of the handlers ensure that these endpoints answer pieces.
       const pieces = answer as AsyncIterable<string | Uint8Array>;

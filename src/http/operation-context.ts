@@ -3,10 +3,11 @@
 import type { Caller, Context, HowLoggedIn, KeyHandedOut, PublicContext, Tenant, World } from '../core/context.ts';
 import { KmsError } from '../errors.ts';
 import type { ActivityDetails } from '../model/activity-details.ts';
-import type { JsonObject } from '../model/json.ts';
+import { isHex, type JsonObject } from '../model/json.ts';
+import { planHeader } from '../model/names.ts';
 import type { Transaction } from '../store/port.ts';
 import type { Admission } from './admission.ts';
-import type { ApiRequest } from './request.ts';
+import { type ApiRequest, headerOf } from './request.ts';
 import type { Outcome } from './respond.ts';
 import type { AfterCommit } from './route.ts';
 import type { Watch } from './watches.ts';
@@ -32,6 +33,8 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
   /** Facts for the record that the dialect knows. */
   readonly props: JsonObject | undefined;
   readonly isLocal: boolean;
+  /** The digest of the plan that the request belongs to; undefined if it names none, or something else. */
+  readonly #plan: string | undefined;
   #tx: Transaction | undefined = undefined;
   #admission: Admission | undefined = undefined;
   /** The operation's note for the request's record. */
@@ -55,13 +58,20 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
   /** The stream of an answer that is made while it is sent. */
   stream: Outcome['stream'] = undefined;
 
-  constructor(tenant: Tenant, world: World, from: Pick<ApiRequest, 'remoteAddress' | 'local'>, call: Spoken = {}) {
+  constructor(
+    tenant: Tenant,
+    world: World,
+    from: Pick<ApiRequest, 'remoteAddress' | 'local' | 'headers'>,
+    call: Spoken = {},
+  ) {
     this.tenant = tenant;
     this.world = world;
     this.address = from.remoteAddress;
     this.isLocal = from.local === true;
     this.dialect = call.dialect;
     this.props = call.props;
+    const plan = headerOf(from, planHeader);
+    this.#plan = isHex(plan, 64) ? plan : undefined;
   }
 
   /** Begins the transaction. `admission` is absent at a public endpoint. */
@@ -87,6 +97,12 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
 
   get sealed(): Context['sealed'] {
     return this.#admission?.sealed;
+  }
+
+  /** Properties of a record, with those that the request itself brings. */
+  recorded(props: JsonObject | undefined): JsonObject | undefined {
+    if (this.dialect !== undefined) return { ...props, ...this.props, dialect: this.dialect };
+    return this.#plan === undefined ? props : { ...props, plan: this.#plan };
   }
 
   note(deed: ActivityDetails): void {

@@ -385,11 +385,11 @@ export class EndpointWay {
 
   /** Returns the record's id. */
   #record(ctx: OperationContext, recorded: Recorded, status: number, one?: ActivityDetails): string {
-    const { deed = one, address, identified, world, dialect, props: facts } = ctx;
+    const { deed = one, address, identified, world } = ctx;
     const how = identified?.how;
     const own = this.#traits.isActOfOperator && recorded.validAction ? byOperator : how && { ...how };
     const told = recorded.props ? { ...recorded.props, ...own } : own;
-    const props = dialect === undefined ? told : { ...told, ...facts, dialect };
+    const props = ctx.recorded(told);
     const made = activityRecord(world, { ...recorded, action: this.#traits.action, status, props, deed, address });
     ctx.tx.record(made);
     return made.id;

@@ -30,6 +30,9 @@ export const consoleKeyName = (prefix: string): string => `kms-console ${prefix}
 /** Names the tenant of a request over the local socket. */
 export const tenantHeader = 'kms-tenant';
 
+/** On requests that `kms apply` sends: the digest of the plan, SHA-256 in hex, which their records then name. */
+export const planHeader = 'kms-plan';
+
 /** Answer to every request for a reset link if no mail is sent; the console recognizes it. */
 export const noMailMessage =
   'no mail goes out from here: ask an administrator, who makes a link with `kms user reset-link`';

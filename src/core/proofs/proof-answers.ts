@@ -55,7 +55,7 @@ export function proofAnswer({ tenant }: Pick<Context, 'tenant'>, proof: Proof): 
   };
 }
 
-function trustAnswer({ issuer, audiences, subject, claims, jwks, jwksUrl, once, longest }: Trust) {
+function trustAnswer({ issuer, audiences, subject, claims, jwks, jwksUrl, ca, once, longest }: Trust) {
   return {
     issuer,
     audience: [...audiences],
@@ -65,6 +65,7 @@ function trustAnswer({ issuer, audiences, subject, claims, jwks, jwksUrl, once, 
     ...(subject !== undefined && { subject }),
     ...(jwks !== undefined && { jwks }),
     ...(jwksUrl !== undefined && { jwksUrl }),
+    ...(ca !== undefined && { ca }),
   };
 }
 
