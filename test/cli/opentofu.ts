@@ -94,6 +94,13 @@ export async function startTofu(d: Desk, options: RunOptions = {}): Promise<Tofu
     state: stateIn(answer.bytes(stateField), type),
     problems: problemsIn(answer.all(problemsField)),
   });
+  /** What the provider keeps beside a state, as OpenTofu does for it. */
+  const kept = new WeakMap<Plain, Uint8Array>();
+  const keeping = <T extends Outcome>(made: T, memory: Uint8Array): T => {
+    if (made.state) kept.set(made.state, memory);
+    return made;
+  };
+  const keptFor = (state: Plain | null) => (state ? kept.get(state) : undefined);
 
   const it: Tofu = {
     handshake,
@@ -110,14 +117,15 @@ export async function startTofu(d: Desk, options: RunOptions = {}): Promise<Tofu
     async plan(name, prior, config) {
       const type = typeOf(name);
       const [before, given] = [dynamic(prior, type), dynamic(config, type)];
-      const answer = await provider('PlanResourceChange', { 1: name, 2: before, 3: given, 4: given });
+      const answer = await provider('PlanResourceChange', { 1: name, 2: before, 3: given, 4: given, 5: keptFor(prior) });
       const replaced = answer.all(2).map((path) => pathIn(path).join('.'));
-      return { ...outcome(answer, type, 1, 4), replaced };
+      return keeping({ ...outcome(answer, type, 1, 4), replaced }, answer.bytes(3));
     },
     async apply(name, prior, plan, config) {
       const type = typeOf(name);
-      const request = { 1: name, 2: dynamic(prior, type), 3: dynamic(plan, type), 4: dynamic(config, type) };
-      return outcome(await provider('ApplyResourceChange', request), type, 1, 3);
+      const request = { 1: name, 2: dynamic(prior, type), 3: dynamic(plan, type), 4: dynamic(config, type), 5: keptFor(plan) };
+      const answer = await provider('ApplyResourceChange', request);
+      return keeping(outcome(answer, type, 1, 3), answer.bytes(2));
     },
     async make(name, config, prior) {
       const plan = await it.plan(name, prior ?? null, config);
@@ -128,7 +136,8 @@ export async function startTofu(d: Desk, options: RunOptions = {}): Promise<Tofu
     },
     async read(name, state) {
       const type = typeOf(name);
-      return outcome(await provider('ReadResource', { 1: name, 2: dynamic(state, type) }), type, 1, 2);
+      const answer = await provider('ReadResource', { 1: name, 2: dynamic(state, type), 3: keptFor(state) });
+      return keeping(outcome(answer, type, 1, 2), answer.bytes(3));
     },
     async importOf(name, id) {
       const answer = await provider('ImportResourceState', { 1: name, 2: id });
@@ -187,7 +196,12 @@ function quiet(session: ClientHttp2Session): ClientHttp2Session {
 /** Rejects with the message of a status other than 0. */
 export function call(session: ClientHttp2Session, path: string, request: Uint8Array): Promise<ReadFields> {
   return new Promise((resolve, reject) => {
-    const stream = session.request({ ':method': 'POST', ':path': path, 'content-type': 'application/grpc', te: 'trailers' });
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': path,
+      'content-type': 'application/grpc',
+      te: 'trailers',
+    });
     const chunks: Buffer[] = [];
     stream.on('data', (chunk) => chunks.push(Buffer.from(chunk)));
     stream.on('error', reject);

@@ -5,7 +5,7 @@ import { configurationKinds, type KindName } from '../../api/configuration.ts';
 import { fieldProblem, fieldSchemas } from '../../api/configuration-fields.ts';
 import { KmsError } from '../../errors.ts';
 import type { Kind, Workplace } from '../as-code/kind.ts';
-import { accountKind } from '../as-code/kinds/account.ts';
+import { kinds } from '../as-code/kind-table.ts';
 import type { Cli } from '../command.ts';
 import { type Connection, localOf, openConnection } from '../connect.ts';
 import { defaultProfile } from '../profiles.ts';
@@ -15,10 +15,8 @@ import { dataSourceOf, type KindOptions, resourceOf } from './resource.ts';
 import type { Provider } from './service.ts';
 import { hasUnknown, type ObjectValue } from './values.ts';
 
-const kinds: readonly Kind[] = [accountKind];
-
 /** Kinds that may have secrets. */
-const secretive: ReadonlySet<KindName> = new Set([]);
+const secretive: ReadonlySet<KindName> = new Set(['apikey', 'user']);
 
 const text = (about: string) => ({ about, field: '', type: 'string', origin: 'optional' }) as const;
 
@@ -67,13 +65,17 @@ export function kmsProvider(cli: Cli): KmsProvider {
       local: opened.way === 'network' ? undefined : localOf(cli, opened),
       managedBy: typeof configured?.managed_by === 'string' ? configured.managed_by : 'opentofu',
       isUsedAllowed: configured?.allow_used === true,
-      lookUp: async (name) => (await kinds.find((kind) => kind.name === name)?.list(place)) ?? [],
+      caller: opened.way === 'network' ? '' : 'local',
+      list: (name) => kinds[name].list(place),
       deliver,
+      // Nothing is kept before the object is made.
+      withdraw: async () => undefined,
     };
     return place;
   }
 
-  const all = kinds.map((kind) => optionsFor(kind, open));
+  const isLocal = async () => (await connected()).way !== 'network';
+  const all = Object.values(kinds).map((kind) => optionsFor(kind, open, isLocal));
   const named = <T>(made: (options: KindOptions) => T): Record<string, T> =>
     Object.fromEntries(all.map((each) => [`kms_${each.kind.name.replaceAll('-', '_')}`, made(each)]));
   return {
@@ -93,7 +95,7 @@ export function kmsProvider(cli: Cli): KmsProvider {
   };
 }
 
-function optionsFor(kind: Kind, open: KindOptions['open']): KindOptions {
+function optionsFor(kind: Kind, open: KindOptions['open'], isLocal: KindOptions['isLocal']): KindOptions {
   const { properties, definitions } = fieldSchemas(kind.name);
   return {
     kind,
@@ -102,6 +104,7 @@ function optionsFor(kind: Kind, open: KindOptions['open']): KindOptions {
     hasSecrets: secretive.has(kind.name),
     fieldProblem: (field, value) => fieldProblem(kind.name, field, value),
     open,
+    isLocal,
   };
 }
 

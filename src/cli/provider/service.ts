@@ -66,7 +66,7 @@ export function providerCalls(provider: Provider): Calls {
     ...call('ReadDataSource', 2, async (request, of) => {
       const source = of(provider.dataSources, request.text(1));
       const config = objectOf(dynamicValue(request.bytes(2), source));
-      return { 1: dynamic(completed(await source.read(config), config), source) };
+      return { 1: dynamic(await source.read(config), source) };
     }),
     // What is in progress is short, and is finished.
     '/tfplugin6.Provider/StopProvider': async () => message({}),
@@ -123,7 +123,7 @@ function resourceCalls({ resources }: Provider): Calls {
     ...call('ReadResource', 2, async (request, of) => {
       const resource = of(resources, request.text(1));
       const state = dynamicValue(request.bytes(2), resource);
-      const found = state && (await resource.read(objectOf(state)));
+      const found = state === null ? null : await resource.read(objectOf(state));
       return { 1: dynamic(found ? found.state : null, resource), 3: memoryBytes(found) };
     }),
     ...call('PlanResourceChange', 4, async (request, of) => {

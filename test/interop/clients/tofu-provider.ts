@@ -111,7 +111,10 @@ async function lifeOfResources(desk: Desk, program: string): Promise<void> {
   await desk.kms('tofu-provider', 'install', '--dir', desk.path('mirror'));
   const cwd = desk.path('tofu-provider');
   mkdirSync(cwd);
-  desk.write('tofu.rc', `provider_installation {\n  filesystem_mirror {\n    path = "${desk.path('mirror')}"\n  }\n}\n`);
+  desk.write(
+    'tofu.rc',
+    `provider_installation {\n  filesystem_mirror {\n    path = "${desk.path('mirror')}"\n  }\n}\n`,
+  );
   desk.write('tofu-provider/main.tf', main);
   const { privateKey, publicKey } = await ringPair();
   desk.write('tofu-provider/payroll.pem', publicKey);
@@ -130,10 +133,9 @@ async function lifeOfResources(desk: Desk, program: string): Promise<void> {
   await tofu('validate');
   expect(await tofu('apply', '-auto-approve'), /7 added, 0 changed, 0 destroyed/);
   await unchanged();
-  const secret = Buffer.from(await tofu('output', '-raw', 'secret'), 'base64');
-  const opened = await desk.run('kms', ['decrypt', '--private-key', desk.path('payroll.key')], {
+  const secret = desk.write('secret.kms', Buffer.from(await tofu('output', '-raw', 'secret'), 'base64'));
+  const opened = await desk.run('kms', ['decrypt', '--private-key', desk.path('payroll.key'), secret], {
     env: desk.own(desk.root.key),
-    stdin: secret,
   });
   expect(opened.stdout, /^kms_[0-9A-Za-z]{49}\n?$/);
   expect(await tofu('output', '-raw', 'invite'), /\/console\/invite\?token=/);
@@ -150,7 +152,10 @@ async function lifeOfResources(desk: Desk, program: string): Promise<void> {
 
   // A value that is not known in the plan stays unknown; what cannot change is replaced.
   expect(await tofu('apply', '-auto-approve', '-var', 'notes=weekly'), /0 added, 2 changed, 0 destroyed/);
-  expect(await tofu('plan', '-var', 'notes=weekly', '-var', 'type=aes128-gcm'), /type += "aes256-gcm" -> "aes128-gcm" # forces replacement/);
+  expect(
+    await tofu('plan', '-var', 'notes=weekly', '-var', 'type=aes128-gcm'),
+    /type += "aes256-gcm" -> "aes128-gcm" # forces replacement/,
+  );
 
   // Import by name and by id.
   for (const id of ['billing', (await tofu('output', '-raw', 'account')).trim()]) {
