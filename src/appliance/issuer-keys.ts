@@ -4,7 +4,7 @@
 import type { JSONWebKeySet, JWK } from 'jose';
 import { discoveryDocument, jwkSet, mostJwks, publicJwk } from '../api/jwks.ts';
 import type { World } from '../core/context.ts';
-import { isSpiffe, type Trust } from '../core/proofs/trust.ts';
+import { isSpiffe, type Trust } from '../model/trust.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import { askProvider } from './provider-request.ts';
 

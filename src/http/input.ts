@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import type { Endpoint } from '../api/endpoint.ts';
 import { inexactNumber } from '../api/exact-json.ts';
 import { defaultLimit, type PageInfo } from '../api/page.ts';
-import { kindOf, withArticle } from '../api/values.ts';
+import { problemOf, valueAt } from '../api/input-problems.ts';
 import type { World } from '../core/context.ts';
 import { openCursor, sealCursor } from '../core/cursors.ts';
 import { WrittenItems, type WrittenPage } from '../core/pages.ts';
@@ -290,34 +290,4 @@ function wrongFields(fields: ReadonlyMap<string, string>, whole: string): KmsErr
   const [first] = fields;
   const message = first ? `${first[0]}: ${first[1]}` : `${whole}: not valid`;
   return new KmsError('invalid', message, { fields: Object.fromEntries(fields) });
-}
-
-function problemOf(issue: Issue, value: unknown): string {
-  if (value === undefined) return 'is required';
-  switch (issue.code) {
-    case 'invalid_type':
-      return issue.expected === 'int' || (issue.expected === 'number' && typeof value === 'number')
-        ? 'must be an integer'
-        : `expected ${withArticle(issue.expected)}, got ${kindOf(value)}`;
-    case 'invalid_value':
-      return `must be ${issue.values.map((each) => `'${String(each)}'`).join(' or ')}`;
-    case 'too_small':
-      return issue.origin === 'string' ? 'must not be empty' : `must be at least ${issue.minimum}`;
-    case 'too_big':
-      return issue.maximum === Number.MAX_SAFE_INTEGER
-        ? `must be an integer of at most ${issue.maximum}: a larger one cannot be kept exactly`
-        : `must be at most ${issue.maximum}`;
-    default:
-      return issue.message;
-  }
-}
-
-/** The value at a path of the input, own properties only. */
-function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
-  let value = input;
-  for (const key of path) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
-    value = Reflect.get(value, key);
-  }
-  return value;
 }

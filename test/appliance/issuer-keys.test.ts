@@ -8,7 +8,7 @@ import { test } from 'node:test';
 import { IssuerKeys } from '../../src/appliance/issuer-keys.ts';
 import { tokenVerifier } from '../../src/appliance/token-verifier.ts';
 import type { TokenVerdict } from '../../src/core/proofs/token-verifier.ts';
-import { checkedTrust, type Trust } from '../../src/core/proofs/trust.ts';
+import { checkedTrust, type Trust } from '../../src/model/trust.ts';
 import { KmsError } from '../../src/errors.ts';
 import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
 import { authority } from '../support/certificates.ts';

@@ -18,77 +18,86 @@ export interface Found {
   readonly id: string;
   /** The name as a file would have it. */
   readonly name: string;
-  /** Every field that a file can set, in the form that `canonical` gives it. */
+  /** Fields that a file can set, in canonical form; some kinds read some of them only in `detail`. */
   readonly fields: JsonObject;
   /** `props.managedBy`: which configuration made it. Absent for objects that were made by hand. */
   readonly managedBy?: string;
   /** An earlier run was cut off while it made the object: it is removed and made again. */
   readonly isUnfinished?: true;
-  /** Facts that only the kind itself reads, such as ids of proofs. */
-  readonly facts?: unknown;
 }
 
 /** Another object that has to be there first. */
 export interface Reference {
   readonly kind: KindName;
   readonly name: string;
-  /** Path of the field that names it. */
-  readonly path: readonly (string | number)[];
+  readonly path: Path;
 }
+
+/** Names of fields and positions in lists. */
+export type Path = readonly (string | number)[];
 
 /** A field that is not as the file says. */
 export interface Difference {
   readonly field: string;
-  /** Absent if there is none. */
-  readonly before?: unknown;
+  /** Undefined if there is none. */
+  readonly before: unknown;
   readonly after: unknown;
   /** Words for people, instead of the two values. */
-  readonly words?: string;
+  readonly words?: readonly string[];
 }
 
 /** A problem that is certain before anything is done. */
 export interface Problem {
-  readonly path: readonly (string | number)[];
+  readonly path: Path;
   readonly message: string;
 }
 
 /** A secret that the appliance tells once, for the object that it belongs to. */
 export interface Secret {
-  readonly kind: KindName;
-  readonly name: string;
-  /** Distinguishes several of one object, and ends the names of their files: `apikey`, `ci.aws`, `tls.key`. */
+  /** Distinguishes several of one object, and ends the name of its file: `apikey`, `ci.aws`. */
   readonly label: string;
   readonly text: string;
 }
 
-/** Access to an appliance. */
+/** An appliance, as it is looked at. */
 export interface Desk {
   readonly client: Client;
   /** Requests of the operator; undefined over the network. */
   readonly local: Local | undefined;
-  /** The mark that new objects get. */
+  /** The mark of this configuration's objects. */
   readonly managedBy: string;
-  /** Names of objects that the kind needs besides its own, such as an account's uid by its id. */
-  readonly lookUp: (kind: KindName) => Promise<readonly Found[]>;
+  /** Id of the API key or user that asks, or `local`. */
+  readonly caller: string;
+  /** Whether managed keys may be suspended and deleted that were used in the last 24 hours. */
+  readonly isUsedAllowed: boolean;
+  /** All objects of another kind, read once. Throws `forbidden` if the caller may not list them. */
+  list(kind: KindName): Promise<readonly Found[]>;
 }
 
-/** A desk at which objects are changed. */
+/** An appliance, as it is changed: where the secrets of one object go. */
 export interface Workplace extends Desk {
   /** Keeps a secret. Rejects if it could not be kept; the kind then takes back whatever has it. */
   deliver(secret: Secret): Promise<void>;
-  /** Whether a key that was used in the last 24 hours may be suspended or deleted. */
-  readonly isUsedAllowed: boolean;
+  /** Drops the secrets that were kept for the object: it was taken back. */
+  withdraw(): Promise<void>;
+}
+
+/** Other objects: those that the appliance has, as far as the caller sees them, and those in the files. */
+export interface Around {
+  readonly isLocal: boolean;
+  found(kind: KindName): readonly Found[];
+  wanted(kind: KindName): readonly Wanted[];
 }
 
 export interface Kind {
   readonly name: KindName;
   /** What people call one, and several. */
   readonly noun: readonly [one: string, several: string];
+  /** The flag that lists them. */
+  readonly listFlag: string;
   /** The form in which the appliance compares names. */
   nameKey(name: string): string;
   references(wanted: Wanted): readonly Reference[];
-  /** The fields in the form in which the appliance shows them, so that both can be compared. */
-  canonical(fields: JsonObject): JsonObject;
   /** All of them. Throws `forbidden` if the caller may not list them. */
   list(desk: Desk): Promise<readonly Found[]>;
   /**
@@ -96,22 +105,29 @@ export interface Kind {
    * Throws `forbidden` if the caller may not see it.
    */
   find?(desk: Desk, name: string): Promise<Found | undefined>;
-  /** Reads facts that lists do not have, of objects whose file has fields that need them. */
+  /** The same with fields that lists do not have, if a file has such fields, or for all. */
   detail?(desk: Desk, found: Found, fields: JsonObject | 'all'): Promise<Found>;
-  /** Fields that differ; by default those that the file names and whose canonical values are others. */
-  differences?(wanted: Wanted, found: Found): readonly Difference[];
+  /** Fields that the file names and that are other on the appliance. */
+  differences(wanted: Wanted, found: Found): readonly Difference[];
   /** Problems of a new object, or of a change, that the appliance would refuse for certain. */
-  problems?(wanted: Wanted, found: Found | undefined, differences: readonly Difference[]): readonly Problem[];
-  /** Permission flags that the change takes. `found` is absent for a new one, `wanted` for one that is removed. */
+  problems(
+    wanted: Wanted,
+    found: Found | undefined,
+    differences: readonly Difference[],
+    around: Around,
+  ): readonly Problem[];
+  /** Why a change cannot be made now; undefined if nothing speaks against it. */
+  blockedBecause?(desk: Desk, found: Found, differences: readonly Difference[]): Promise<string | undefined>;
+  /** Permission flags that the change takes. `found` is absent for a new object, `wanted` for one that is removed. */
   flagsFor(wanted: Wanted | undefined, found: Found | undefined, differences: readonly Difference[]): readonly string[];
-  /** Labels of the secrets that making or changing it brings. */
-  secrets(wanted: Wanted, found: Found | undefined, differences: readonly Difference[]): readonly string[];
+  /** Labels of the secrets that the change brings. */
+  secrets(wanted: Wanted, found: Found | undefined): readonly string[];
   create(desk: Workplace, wanted: Wanted): Promise<void>;
   update(desk: Workplace, wanted: Wanted, found: Found, differences: readonly Difference[]): Promise<void>;
-  /** Absent for things that cannot be removed. */
-  remove?(desk: Workplace, found: Found): Promise<void>;
-  /** Why it may not be removed although it has the mark; undefined if it may. */
-  keptBecause?(desk: Desk, found: Found, removed: ReadonlySet<string>): Promise<string | undefined>;
-  /** The fields of an exported file, without those that have their defaults. */
-  exported(found: Found): JsonObject;
+  /** Absent for things that are not removed. */
+  remove?(desk: Desk, found: Found): Promise<void>;
+  /** Why it stays although it has the mark; undefined if it can go. `leaving` are ids of what goes along. */
+  keptBecause?(desk: Desk, found: Found, leaving: ReadonlySet<string>): Promise<string | undefined>;
+  /** The fields of an exported file, without those that have their defaults; undefined for what no file describes. */
+  exported(found: Found): JsonObject | undefined;
 }

@@ -33,7 +33,7 @@ import {
   spiffeId,
   starredSubject,
 } from './client-certificates.ts';
-import { fitsGlob } from './trust.ts';
+import { fitsGlob } from '../../model/trust.ts';
 
 type CertificateInput = Pick<Body<'addProof'>, 'certificate' | 'ca' | 'san' | 'issue' | 'days'>;
 type Told = Pick<Answer<'addProof'>, 'certificate' | 'privateKey' | 'caCertificate'>;

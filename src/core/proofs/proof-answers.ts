@@ -10,7 +10,7 @@ import { findApiKey } from '../accounts.ts';
 import { accountOf } from '../aws-names.ts';
 import type { Caller, Context } from '../context.ts';
 import { authorityOfProof, certificateTrust, fingerprintOfProof } from './client-certificates.ts';
-import { type Trust, trustOf } from './trust.ts';
+import { type Trust, trustOf } from '../../model/trust.ts';
 
 /** The id under which the secret is listed among the proofs. */
 export const secretProof = 'secret';
@@ -50,7 +50,7 @@ export function proofAnswer({ tenant }: Pick<Context, 'tenant'>, proof: Proof): 
     lastUsedAt: proof.usedAt ?? null,
     ...(proof.kind === 'aws' &&
       proof.subject !== undefined && { accessKeyId: proof.subject, awsAccount: accountOf(tenant.id) }),
-    ...(proof.kind === 'certificate' && certificateAnswer(proof)),
+    ...(proof.kind === 'certificate' && { ...certificateAnswer(proof), ...caAnswer(proof) }),
     ...(proof.kind === 'jwt' && trustAnswer(trustOf(proof))),
   };
 }
@@ -67,6 +67,12 @@ function trustAnswer({ issuer, audiences, subject, claims, jwks, jwksUrl, ca, on
     ...(jwksUrl !== undefined && { jwksUrl }),
     ...(ca !== undefined && { ca }),
   };
+}
+
+/** The authority itself, which no record needs. */
+function caAnswer(proof: Proof): { readonly ca?: string } {
+  const { ca } = certificateTrust(proof);
+  return ca === undefined ? {} : { ca };
 }
 
 /** Fields of a certificate proof in answers and records. */

@@ -23,7 +23,7 @@ import {
   secretProof,
 } from './proof-answers.ts';
 import type { TokenVerifier } from './token-verifier.ts';
-import { checkedTrust, type TrustInput } from './trust.ts';
+import { checkedTrust, type TrustInput } from '../../model/trust.ts';
 
 /** Proofs of one API key, its secret included. */
 const mostProofs = 20;

@@ -12,7 +12,7 @@ import { letsIn } from '../accounts.ts';
 import type { Caller, Context, PublicContext } from '../context.ts';
 import { fitOf, holdsNow, type PresentedCertificate, presentedKey } from './client-certificates.ts';
 import { checkToken, type TokenVerifier } from './token-verifier.ts';
-import { type Misfit, type Trust, tokenChecks, trustOf } from './trust.ts';
+import { type Misfit, type Trust, tokenChecks, trustOf } from '../../model/trust.ts';
 
 /** Milliseconds for which an ended session is remembered, so that use of its token is recognized and recorded. */
 const remembered = 86_400_000;

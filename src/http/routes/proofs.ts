@@ -11,7 +11,7 @@ import { presentedKey } from '../../core/proofs/client-certificates.ts';
 import { listProofs } from '../../core/proofs/proof-answers.ts';
 import { addProof, removeProof, setProof } from '../../core/proofs/proofs.ts';
 import { checkToken, type TokenVerdict } from '../../core/proofs/token-verifier.ts';
-import { type Misfit, tokenChecks, trustOf } from '../../core/proofs/trust.ts';
+import { type Misfit, tokenChecks, trustOf } from '../../model/trust.ts';
 import {
   aimOf,
   checkedUse,

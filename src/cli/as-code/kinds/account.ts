@@ -2,6 +2,7 @@
 import type { Account } from '../../../api/accounts.ts';
 import { items } from '../../../client/pages.ts';
 import { KmsError } from '../../../errors.ts';
+import { differing, present, withoutDefaults } from '../differing.ts';
 import type { Found, Kind } from '../kind.ts';
 import { keepingMark, marked, unmarked } from '../mark.ts';
 
@@ -10,25 +11,33 @@ function foundOf({ id, uid, notes, props }: Account): Found {
   return { id, name: uid, fields: { notes, props: own }, ...mark };
 }
 
+/** The result, or undefined if there is no such thing. */
+export async function ifThere<T>(request: Promise<T>): Promise<T | undefined> {
+  try {
+    return await request;
+  } catch (error) {
+    if (error instanceof KmsError && error.code === 'not-found') return undefined;
+    throw error;
+  }
+}
+
 export const accountKind: Kind = {
   name: 'account',
   noun: ['account', 'accounts'],
+  listFlag: 'account.read',
   nameKey: (name) => name,
   references: () => [],
-  canonical: (fields) => fields,
   async list({ client }) {
     const found: Found[] = [];
     for await (const account of items(client.listAccounts, { limit: 10_000 })) found.push(foundOf(account));
     return found;
   },
   async find({ client }, name) {
-    try {
-      return foundOf(await client.getAccount({ id: name, uid: true }));
-    } catch (error) {
-      if (error instanceof KmsError && error.code === 'not-found') return undefined;
-      throw error;
-    }
+    const account = await ifThere(client.getAccount({ id: name, uid: true }));
+    return account && foundOf(account);
   },
+  differences: (wanted, found) => differing(wanted.fields, found.fields),
+  problems: () => [],
   flagsFor: (wanted, found) => [`account.${wanted === undefined ? 'delete' : found ? 'update' : 'create'}`],
   secrets: () => [],
   async create({ client, managedBy }, { name, fields }) {
@@ -36,17 +45,21 @@ export const accountKind: Kind = {
   },
   async update({ client }, { fields }, found, differences) {
     const changed = new Set(differences.map(({ field }) => field));
-    await client.updateAccount({
-      id: found.id,
-      ...(changed.has('notes') && { notes: String(fields.notes) }),
-      ...(changed.has('props') && { props: keepingMark(fields.props, found) }),
-    });
+    const notes = changed.has('notes') ? String(fields.notes) : undefined;
+    const props = changed.has('props') ? keepingMark(fields.props, found) : undefined;
+    await client.updateAccount({ id: found.id, ...present({ notes, props }) });
   },
   async remove({ client }, { id }) {
     await client.deleteAccount({ id });
   },
-  exported: ({ fields: { notes, props } }) => ({
-    ...(notes !== '' && { notes }),
-    ...(Object.keys(Object(props)).length > 0 && { props }),
-  }),
+  /** Its API keys would be deleted with it. */
+  async keptBecause({ client }, { id }, leaving) {
+    let staying = 0;
+    for await (const { keyid } of items(client.listAccountApiKeys, { accountId: id, limit: 1000 })) {
+      if (!leaving.has(keyid)) staying++;
+    }
+    if (staying === 0) return undefined;
+    return `it has ${staying === 1 ? 'an API key' : `${staying} API keys`} that would be deleted with it`;
+  },
+  exported: ({ fields }) => withoutDefaults(fields, { notes: '', props: {} }),
 };

@@ -1,0 +1,235 @@
+// Managed keys in configuration files. Type, uses and derivation are fixed when a key is made; versions come by rotation
+// and stand in no file.
+import type { ManagedKey } from '../../../api/managed-keys.ts';
+import type { InputOf } from '../../../client/client.ts';
+import { items } from '../../../client/pages.ts';
+import { flagName } from '../../../model/flags.ts';
+import type { JsonObject } from '../../../model/json.ts';
+import { type KeyState, movesFrom, stateAfter } from '../../../model/key-states.ts';
+import { type KeyType, type KeyUse, keyUses, usesProblem, usualUses } from '../../../model/key-types.ts';
+import { reservedKeyNames } from '../../../model/names.ts';
+import { differing, withoutDefaults } from '../differing.ts';
+import type { Around, Desk, Difference, Found, Kind, Problem, Wanted } from '../kind.ts';
+import { keepingMark, marked, unmarked } from '../mark.ts';
+import { ifThere } from './account.ts';
+
+const dayLength = 86_400_000;
+
+function foundOf(key: ManagedKey): Found {
+  const { props, ...mark } = unmarked(key.props);
+  return {
+    id: key.id,
+    name: key.name,
+    fields: {
+      type: key.type,
+      uses: canonicalUses(key.uses),
+      aliases: key.aliases.map((alias) => alias.toLowerCase()).sort(),
+      derived: key.derived,
+      exportable: key.exportable,
+      origin: key.origin,
+      rotateAfter: key.rotateAfter,
+      deletionAllowed: key.deletionAllowed,
+      minDecryptVersion: key.minDecryptVersion,
+      minEncryptVersion: key.minEncryptVersion,
+      tags: key.tags,
+      props,
+      activateAt: key.activateAt,
+      deactivateAt: key.deactivateAt,
+      state: key.state,
+    },
+    ...mark,
+  };
+}
+
+/** In one order; `export` is said by `exportable`. */
+function canonicalUses(uses: unknown): readonly KeyUse[] {
+  return keyUses.filter((use) => use !== 'export' && Array.isArray(uses) && uses.includes(use));
+}
+
+function canonical({ uses, aliases, minDecryptVersion, ...rest }: JsonObject): JsonObject {
+  return {
+    ...rest,
+    ...(uses !== undefined && { uses: canonicalUses(uses) }),
+    ...(Array.isArray(aliases) && {
+      aliases: [...new Set(aliases.map((alias) => String(alias).toLowerCase()))].sort(),
+    }),
+    ...(typeof minDecryptVersion === 'number' && { minDecryptVersion: Math.max(1, minDecryptVersion) }),
+  };
+}
+
+/** Fields that stay as they were when the key was made. */
+const fixed = ['type', 'uses', 'derived', 'origin'] as const;
+
+function problems(wanted: Wanted, found: Found | undefined, changes: readonly Difference[], around: Around): Problem[] {
+  const own = found ? changeProblems(changes, found) : newProblems(wanted);
+  return [...own, ...aliasProblems(wanted, around)];
+}
+
+function newProblems({ name, fields }: Wanted): Problem[] {
+  const wrong: Problem[] = [];
+  if (reservedKeyNames.has(name.toLowerCase()))
+    wrong.push({ path: ['name'], message: 'no managed key can have this name' });
+  // Casts: the schema has checked both.
+  const type = (fields.type ?? 'aes256-gcm') as KeyType;
+  const uses = fields.uses as readonly KeyUse[] | undefined;
+  const problem = usesProblem(type, uses ?? usualUses(type));
+  if (problem !== undefined) wrong.push({ path: ['uses'], message: problem });
+  if (fields.state === 'deactivated' || fields.state === 'compromised') {
+    wrong.push({ path: ['state'], message: `a new key is active or suspended, not ${fields.state}` });
+  }
+  for (const field of ['minDecryptVersion', 'minEncryptVersion'] as const) {
+    const value = fields[field];
+    if (typeof value === 'number' && value > 1) wrong.push({ path: [field], message: 'a new key has version 1 alone' });
+  }
+  return wrong;
+}
+
+function changeProblems(changes: readonly Difference[], { fields }: Found): Problem[] {
+  return changes.flatMap(({ field, before, after }): Problem[] => {
+    if (fixed.some((each) => each === field)) {
+      const was = Array.isArray(before) ? before.join(', ') : String(before);
+      return [{ path: [field], message: `cannot be changed: the key has ${was}; make another one` }];
+    }
+    if (field === 'exportable' && after === true) {
+      return [{ path: [field], message: 'cannot be given back: a key that may not leave the appliance stays so' }];
+    }
+    const isMove = field === 'state' && !canMove(String(fields.state) as KeyState, after);
+    return isMove ? [{ path: [field], message: `cannot be reached: the key is ${fields.state}` }] : [];
+  });
+}
+
+function canMove(from: KeyState, to: unknown): boolean {
+  return movesFrom(from).some((move) => {
+    const after = move === 'restore' || move === 'destroy' ? undefined : stateAfter(from, move, undefined);
+    return after !== undefined && 'state' in after && after.state === to;
+  });
+}
+
+/** An alias that another key has, and keeps. */
+function aliasProblems(wanted: Wanted, around: Around): Problem[] {
+  const aliases = canonical(wanted.fields).aliases;
+  if (!Array.isArray(aliases)) return [];
+  const own = wanted.name.toLowerCase();
+  const others = around.found('managed-key').filter(({ name }) => name !== own);
+  const kept = (other: Found, alias: string): boolean => {
+    const file = around.wanted('managed-key').find(({ name }) => name.toLowerCase() === other.name);
+    const after = file && canonical(file.fields).aliases;
+    return Array.isArray(after) ? after.includes(alias) : true;
+  };
+  return aliases.flatMap((alias, at): Problem[] => {
+    const path = ['aliases', at];
+    if (others.some(({ name }) => name === alias)) return [{ path, message: `a managed key has the name ${alias}` }];
+    const holder = others.find((each) => Array.isArray(each.fields.aliases) && each.fields.aliases.includes(alias));
+    return holder && kept(holder, alias)
+      ? [{ path, message: `the managed key ${holder.name} has the alias ${alias}` }]
+      : [];
+  });
+}
+
+function flagsFor(wanted: Wanted | undefined, found: Found | undefined, changes: readonly Difference[]) {
+  if (!found) return ['key.create'];
+  if (!wanted) return [flagName('key.delete', found.name)];
+  const fields = changes.map(({ field }) => field);
+  const isState = (field: string): boolean => ['state', 'activateAt', 'deactivateAt'].includes(field);
+  const action = (needed: boolean, flag: string) => (needed ? [flagName(flag, found.name)] : []);
+  return [
+    ...action(
+      fields.some((field) => field !== 'state'),
+      'key.config',
+    ),
+    ...action(fields.some(isState), 'key.state'),
+  ];
+}
+
+async function recentUse({ client, isUsedAllowed }: Desk, { name }: Found): Promise<string | undefined> {
+  if (isUsedAllowed) return undefined;
+  const since = String(Date.now() - dayLength);
+  const { dependents } = await client.listManagedKeyDependents({ key: name, since });
+  const callers = new Set(dependents.map(({ caller }) => caller)).size;
+  if (callers === 0) return undefined;
+  return `${callers === 1 ? '1 caller' : `${callers} callers`} used it in the last 24 hours: --used goes on all the same`;
+}
+
+/** Changes of the configuration, then of aliases, then of the state; a key that is to stop does so first. */
+async function update(desk: Desk, wanted: Wanted, found: Found, changes: readonly Difference[]): Promise<void> {
+  const { client, isUsedAllowed } = desk;
+  const key = found.name;
+  const changed = new Map(changes.map((change) => [change.field, change]));
+  const state = changed.get('state')?.after as InputOf<'setManagedKeyState'>['state'] | undefined;
+  const move = async (): Promise<void> => {
+    if (state !== undefined) await client.setManagedKeyState({ key, state, ...(isUsedAllowed && { used: true }) });
+  };
+  if (state !== 'active') await move();
+  const { aliases, state: _, ...named } = wanted.fields;
+  const config = Object.fromEntries(Object.entries(named).filter(([field]) => changed.has(field)));
+  if (changed.has('props')) config.props = keepingMark(named.props, found);
+  if (Object.keys(config).length > 0) await client.configureManagedKey({ key, ...config });
+  const { before, after } = changed.get('aliases') ?? {};
+  const [had, has] = [before, after].map((list) => (Array.isArray(list) ? list.map(String) : []));
+  for (const alias of has?.filter((each) => !had?.includes(each)) ?? [])
+    await client.addManagedKeyAlias({ key, alias });
+  for (const alias of had?.filter((each) => !has?.includes(each)) ?? []) {
+    // It may have moved to another key already.
+    await ifThere(client.removeManagedKeyAlias({ key, alias }));
+  }
+  if (state === 'active') await move();
+}
+
+const defaults = {
+  aliases: [],
+  derived: false,
+  exportable: false,
+  origin: 'generated',
+  rotateAfter: null,
+  deletionAllowed: false,
+  minDecryptVersion: 1,
+  minEncryptVersion: 0,
+  tags: {},
+  props: {},
+  activateAt: null,
+  deactivateAt: null,
+  state: 'active',
+};
+
+export const managedKeyKind: Kind = {
+  name: 'managed-key',
+  noun: ['managed key', 'managed keys'],
+  listFlag: 'key.list',
+  nameKey: (name) => name.toLowerCase(),
+  references: () => [],
+  async list({ client }) {
+    const found: Found[] = [];
+    for await (const key of items(client.listManagedKeys, { limit: 10_000 })) found.push(foundOf(key));
+    return found;
+  },
+  async find({ client }, name) {
+    const answer = await ifThere(client.getManagedKey({ key: name }));
+    // An id or an alias leads to a key of another name.
+    const isNamed = answer?.key.name === name.toLowerCase() && answer.key.deletedAt === undefined;
+    return answer && isNamed ? foundOf(answer.key) : undefined;
+  },
+  differences: (wanted, found) => differing(canonical(wanted.fields), found.fields),
+  problems,
+  async blockedBecause(desk, found, changes) {
+    const isSuspended = changes.some(({ field, after }) => field === 'state' && after === 'suspended');
+    return isSuspended ? recentUse(desk, found) : undefined;
+  },
+  flagsFor,
+  secrets: () => [],
+  async create({ client, managedBy }, { name, fields }) {
+    const { minDecryptVersion: _, minEncryptVersion: __, ...given } = fields;
+    // Cast: the schema has checked the fields; a new key has no other states.
+    const body = { ...given, name, props: marked(fields.props, managedBy) } as InputOf<'createManagedKey'>;
+    await client.createManagedKey(body);
+  },
+  update,
+  async remove({ client, isUsedAllowed }, { name }) {
+    await client.deleteManagedKey({ key: name, ...(isUsedAllowed && { used: true }) });
+  },
+  async keptBecause(desk, found) {
+    if (found.fields.deletionAllowed !== true) return 'it is protected from deletion (deletionAllowed: false)';
+    return recentUse(desk, found);
+  },
+  /** A secret is a value that somebody stored, not a setting. */
+  exported: ({ fields }) => (fields.type === 'secret' ? undefined : withoutDefaults(fields, defaults)),
+};

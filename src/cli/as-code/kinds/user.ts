@@ -1,0 +1,105 @@
+// Users in configuration files: their name is the user name. A new one is invited, and the link of the invite is the
+// secret that comes of it.
+import type { User } from '../../../api/users.ts';
+import type { InputOf } from '../../../client/client.ts';
+import { items } from '../../../client/pages.ts';
+import { KmsError } from '../../../errors.ts';
+import { sameDomain } from '../../../model/hosts.ts';
+import { differing, grantedIn, plainFlags, withoutDefaults } from '../differing.ts';
+import type { Found, Kind, Wanted, Workplace } from '../kind.ts';
+import { keepingMark, marked, unmarked } from '../mark.ts';
+import { ifThere } from './account.ts';
+
+interface FoundUser extends Found {
+  /** Ids of the API keys that the user owns. */
+  readonly keys: readonly string[];
+}
+
+function foundOf({ id, username, email, firstName, lastName, flags, props, keys }: User): FoundUser {
+  const { props: own, ...mark } = unmarked(props);
+  const fields = { email, firstName, lastName, flags: plainFlags(flags), props: own };
+  return { id, name: username, fields, keys, ...mark };
+}
+
+/** Names compare in NFC, in lower case, and an address by its domain in one form. */
+function nameKey(name: string): string {
+  return sameDomain(name.normalize('NFC')).toLowerCase();
+}
+
+function bodyOf({ name, fields }: Wanted, props: object): InputOf<'inviteUser'> {
+  const { email, firstName, lastName, flags } = fields;
+  const known = { email: String(email), firstName: String(firstName), lastName: String(lastName) };
+  // Cast: the schema has checked the flags.
+  return { username: name, ...known, flags: Object(flags) as Record<string, boolean>, props: { ...props } };
+}
+
+async function create(desk: Workplace, wanted: Wanted): Promise<void> {
+  const { client, managedBy } = desk;
+  const { loginUrl } = await client.inviteUser(bodyOf(wanted, marked(wanted.fields.props, managedBy)));
+  try {
+    await desk.deliver({ label: 'invite', text: `${loginUrl}\n` });
+  } catch (cause) {
+    await client.deleteUser({ username: wanted.name });
+    await desk.withdraw();
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new KmsError('refused', `the link of the invite could not be kept, so the user was removed again: ${why}`, {
+      cause,
+    });
+  }
+}
+
+export const userKind: Kind = {
+  name: 'user',
+  noun: ['user', 'users'],
+  listFlag: 'user.read',
+  nameKey,
+  references: () => [],
+  async list({ client }) {
+    const found: Found[] = [];
+    for await (const user of items(client.listUsers, { limit: 10_000 })) found.push(foundOf(user));
+    return found;
+  },
+  async find({ client }, name) {
+    const user = await ifThere(client.getUser({ username: name }));
+    return user && foundOf(user);
+  },
+  differences: ({ fields }, found) =>
+    differing({ ...fields, ...(fields.flags !== undefined && { flags: plainFlags(fields.flags) }) }, found.fields),
+  problems({ fields }, found, _changes, around) {
+    const missing = ['email', 'firstName', 'lastName'].filter((field) => fields[field] === undefined);
+    if (!found && missing.length > 0) {
+      return [{ path: ['name'], message: `a new user needs ${missing.join(', ')}` }];
+    }
+    const email = typeof fields.email === 'string' ? nameKey(fields.email) : undefined;
+    const others = around.found('user').filter(({ id }) => id !== found?.id);
+    const holder = others.find(
+      ({ name, fields }) => email !== undefined && [name, fields.email].some((each) => nameKey(String(each)) === email),
+    );
+    return holder ? [{ path: ['email'], message: `the user ${holder.name} has this address` }] : [];
+  },
+  flagsFor(wanted, found) {
+    const held = grantedIn(found?.fields.flags);
+    if (!wanted) return ['user.delete', ...held];
+    return [found ? 'user.update' : 'user.invite', ...held, ...grantedIn(wanted.fields.flags)];
+  },
+  secrets: (_wanted, found) => (found ? [] : ['invite']),
+  create,
+  async update({ client }, { fields }, found, differences) {
+    const changed = new Set(differences.map(({ field }) => field));
+    const change = Object.fromEntries(Object.entries(fields).filter(([field]) => changed.has(field)));
+    if (changed.has('props')) change.props = keepingMark(fields.props, found);
+    await client.updateUser({ username: found.name, ...change });
+  },
+  async remove({ client }, { id }) {
+    await client.deleteUser({ username: id, id: true });
+  },
+  async keptBecause({ caller }, found, leaving) {
+    if (found.id === caller) return 'it is the user that this runs as';
+    const { keys = [] }: Partial<FoundUser> = found;
+    const staying = keys.filter((id) => !leaving.has(id)).length;
+    return staying === 0
+      ? undefined
+      : `it owns ${staying === 1 ? 'an API key' : `${staying} API keys`} that would end with it`;
+  },
+  exported: ({ fields }) => withoutDefaults(fields, { flags: {}, props: {} }),
+};

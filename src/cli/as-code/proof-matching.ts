@@ -1,0 +1,213 @@
+// Proofs in the file of an API key, compared with those that the key has. A proof is known by what it trusts; one that
+// differs in that is another proof, which is added before the former one is removed.
+import { createHash, X509Certificate } from 'node:crypto';
+import type { Proof } from '../../api/proofs.ts';
+import { KmsError } from '../../errors.ts';
+import { isJsonObject, type JsonObject, sameJson } from '../../model/json.ts';
+import { checkedTrust, type TrustInput } from '../../model/trust.ts';
+import type { Problem } from './kind.ts';
+
+/** Fields of each kind of proof in a file. */
+const fieldsOfKind: Readonly<Record<string, readonly string[]>> = {
+  aws: ['name', 'active'],
+  certificate: ['name', 'active', 'certificate', 'fingerprint', 'ca', 'san', 'issue', 'days'],
+  jwt: ['name', 'active', 'issuer', 'audience', 'subject', 'claims', 'jwks', 'jwksUrl', 'ca', 'once', 'longest'],
+};
+
+/** Changes that make the proofs of a key those of its file. */
+export interface ProofChanges {
+  readonly added: readonly JsonObject[];
+  readonly switched: readonly { readonly proof: Proof; readonly active: boolean }[];
+  readonly removed: readonly Proof[];
+}
+
+export function proofsIn(fields: JsonObject): readonly JsonObject[] {
+  return Array.isArray(fields.proofs) ? fields.proofs.filter(isJsonObject) : [];
+}
+
+/** The secret is no proof of the list. */
+export function proofChanges(wanted: readonly JsonObject[], shown: readonly Proof[]): ProofChanges {
+  const rest = new Set(shown.filter(({ kind }) => kind !== 'secret'));
+  const added: JsonObject[] = [];
+  const switched: { proof: Proof; active: boolean }[] = [];
+  for (const each of wanted) {
+    const identity = wantedIdentity(each);
+    const proof = [...rest].find((other) => sameJson(shownIdentity(other, identity), identity));
+    if (!proof) {
+      added.push(each);
+      continue;
+    }
+    rest.delete(proof);
+    const active = each.active !== false;
+    if (proof.active !== active) switched.push({ proof, active });
+  }
+  return { added, switched, removed: [...rest] };
+}
+
+/** What makes a proof of a file the one that it is. */
+function wantedIdentity(proof: JsonObject): JsonObject {
+  const { kind, name = '', issue, certificate, fingerprint, ca, san } = proof;
+  if (kind === 'jwt') return { kind, name, ...jwtIdentity(proof) };
+  if (kind === 'aws') return { kind, name };
+  if (issue === true) return { kind, name, issued: true };
+  if (ca !== undefined) return { kind, name, fingerprint: fingerprintIn(ca), san: plainSan(san) };
+  return { kind, name, fingerprint: fingerprint ?? fingerprintIn(certificate) };
+}
+
+/** The same of a proof that is there, in the form of the one that it is compared with. */
+function shownIdentity(proof: Proof, { issued: isIssued }: JsonObject): JsonObject {
+  const { kind, name, fingerprint, san, issued } = proof;
+  if (kind === 'jwt') return { kind, name, ...jwtIdentity({ ...proof }) };
+  if (kind === 'aws') return { kind, name };
+  if (issued && isIssued) return { kind, name, issued };
+  return { kind, name, fingerprint, ...(san !== undefined && { san: plainSan(san) }) };
+}
+
+/** Undefined texts are left out, so that both sides have the same fields. */
+function jwtIdentity(proof: JsonObject): JsonObject {
+  // Cast: the schema has checked the fields, or the appliance has.
+  const trust = trustOf(proof as unknown as TrustInput);
+  const { jwks, isPrivateAllowed: _, audiences, ...rest } = trust;
+  return { ...rest, audiences: [...audiences].sort(), ...(jwks && { jwks: publicKeysIn(jwks) }) };
+}
+
+function trustOf({ issuer, audience, subject, claims, jwks, jwksUrl, ca, once, longest }: TrustInput) {
+  const given = { issuer, audience, subject, claims, jwks, jwksUrl, ca, once, longest };
+  const entries = Object.entries(given).filter(([, value]) => value !== undefined);
+  // Cast: undefined entries are gone.
+  return checkedTrust(Object.fromEntries(entries) as unknown as TrustInput, true);
+}
+
+/** Members that a public key is known by, which the appliance keeps. */
+const members = ['kty', 'kid', 'crv', 'x', 'y', 'n', 'e'];
+
+function publicKeysIn({ keys }: JsonObject): unknown {
+  if (!Array.isArray(keys)) return [];
+  return keys.filter(isJsonObject).map((key) => Object.fromEntries(members.map((name) => [name, key[name] ?? null])));
+}
+
+/** SHA-256 of the public key of the first certificate in a PEM text, in hex; undefined if there is none. */
+function fingerprintIn(pem: unknown): string | undefined {
+  try {
+    const spki = new X509Certificate(String(pem)).publicKey.export({ type: 'spki', format: 'der' });
+    return createHash('sha256').update(spki).digest('hex');
+  } catch {
+    return undefined;
+  }
+}
+
+function plainSan(san: unknown): string {
+  const text = String(san).replace(/^uri:(?=spiffe:)/, '');
+  return /^dns:/i.test(text) ? text.toLowerCase() : text;
+}
+
+/** Problems of proofs that would be added, and of the list as a whole. */
+export function proofProblems(wanted: readonly JsonObject[], added: readonly JsonObject[]): Problem[] {
+  const labels = new Set<string>();
+  return wanted.flatMap((proof, at): Problem[] => {
+    const path = ['proofs', at];
+    const odd = Object.keys(proof).find(
+      (field) => field !== 'kind' && !fieldsOfKind[String(proof.kind)]?.includes(field),
+    );
+    if (odd !== undefined) return [{ path: [...path, odd], message: `is not for proofs of the kind ${proof.kind}` }];
+    const label = proofLabel(proof);
+    if (label !== undefined && labels.has(label)) {
+      return [{ path, message: 'another proof of this kind has the same name: give each a name of its own' }];
+    }
+    if (label !== undefined) labels.add(label);
+    return added.includes(proof) ? newProblems(proof, path) : [];
+  });
+}
+
+function newProblems(proof: JsonObject, path: Problem['path']): Problem[] {
+  if (proof.kind === 'jwt') return trustProblems(proof, path);
+  if (proof.kind !== 'certificate') return [];
+  const { certificate, fingerprint, ca, san, issue, days } = proof;
+  const ways = [certificate !== undefined, ca !== undefined || san !== undefined, issue === true].filter(Boolean);
+  if (ways.length === 0 && fingerprint !== undefined) {
+    return [
+      {
+        path: [...path, 'fingerprint'],
+        message: 'the key has no such proof, and a fingerprint makes none: give the certificate',
+      },
+    ];
+  }
+  if (ways.length !== 1) return [{ path, message: 'expected one of certificate, ca with san, and issue' }];
+  if (days !== undefined && issue !== true) return [{ path: [...path, 'days'], message: 'goes with issue: true' }];
+  if (issue === true) return [];
+  for (const field of ['ca', 'san'] as const) {
+    if (certificate === undefined && proof[field] === undefined) return [{ path, message: `${field}: is required` }];
+  }
+  const pem = certificate === undefined ? 'ca' : 'certificate';
+  return fingerprintIn(proof[pem]) === undefined
+    ? [{ path: [...path, pem], message: 'expected a certificate, PEM' }]
+    : [];
+}
+
+function trustProblems(proof: JsonObject, path: Problem['path']): Problem[] {
+  for (const field of ['issuer', 'audience'] as const) {
+    if (proof[field] === undefined) return [{ path, message: `${field}: is required for a proof of the kind jwt` }];
+  }
+  try {
+    trustOf(proof as unknown as TrustInput);
+    return [];
+  } catch (error) {
+    if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
+    return Object.entries(error.fields ?? {}).map(([field, message]) => ({
+      path: [...path, ...field.split('.')],
+      message,
+    }));
+  }
+}
+
+/** Ends the name of the file for the secret that the proof brings; undefined if it brings none. */
+export function proofLabel({ kind, name = '', issue }: JsonObject): string | undefined {
+  const ending = kind === 'aws' ? 'aws' : issue === true ? 'pem' : undefined;
+  return ending && (name === '' ? ending : `${name}.${ending}`);
+}
+
+/** The proof for people: its kind, name and what it trusts. */
+export function proofText(proof: JsonObject): string {
+  const { kind, name = '', issuer, subject, accessKeyId, san, issue, issued, fingerprint } = proof;
+  const about = [issuer, subject, accessKeyId, san, issue || issued ? 'issued here' : undefined].filter(
+    (each) => each !== undefined,
+  );
+  const known = about.length === 0 && fingerprint !== undefined ? [`${String(fingerprint).slice(0, 16)}…`] : about;
+  return [
+    String(kind),
+    ...(name === '' ? [] : [`"${name}"`]),
+    ...(known.length > 0 ? [`(${known.join(', ')})`] : []),
+  ].join(' ');
+}
+
+/** The proof as a file has it. */
+export function exportedProof(proof: Proof): JsonObject {
+  const { kind, name, active, issuer, audience, subject, claims, jwks, jwksUrl, ca, once, longest } = proof;
+  const common = { kind, ...(name !== '' && { name }), ...(!active && { active }) };
+  if (kind === 'aws') return common;
+  if (kind === 'certificate') {
+    if (proof.issued) return { ...common, issue: true };
+    return proof.san === undefined ? { ...common, fingerprint: proof.fingerprint } : { ...common, ca, san: proof.san };
+  }
+  return {
+    ...common,
+    issuer,
+    audience: audience?.length === 1 ? audience[0] : audience,
+    ...(subject !== undefined && { subject }),
+    ...(claims && Object.keys(claims).length > 0 && { claims: plainClaims(claims) }),
+    ...(jwks && { jwks }),
+    ...(jwksUrl !== undefined && { jwksUrl }),
+    ...(ca !== undefined && { ca }),
+    ...(once && { once }),
+    ...(longest !== undefined && longest !== 86_400 && { longest }),
+  };
+}
+
+function plainClaims(claims: JsonObject): JsonObject {
+  return Object.fromEntries(
+    Object.entries(claims).map(([name, values]) => [
+      name,
+      Array.isArray(values) && values.length === 1 ? values[0] : values,
+    ]),
+  );
+}
