@@ -50,6 +50,7 @@ export interface Tofu {
   /** Fields of the handshake. */
   readonly handshake: readonly string[];
   readonly session: ClientHttp2Session;
+  readonly types: Types;
   call(path: string, request?: Uint8Array): Promise<ReadFields>;
   configure(config: Plain): Promise<readonly Problem[]>;
   validate(type: string, config: Plain): Promise<readonly Problem[]>;
@@ -105,6 +106,7 @@ export async function startTofu(d: Desk, options: RunOptions = {}): Promise<Tofu
   const it: Tofu = {
     handshake,
     session,
+    types,
     call: (path, request = message({})) => call(session, path, request),
     async configure(config) {
       const answer = await provider('ConfigureProvider', { 1: '1.10.6', 2: dynamic(config, types.provider) });
@@ -117,13 +119,25 @@ export async function startTofu(d: Desk, options: RunOptions = {}): Promise<Tofu
     async plan(name, prior, config) {
       const type = typeOf(name);
       const [before, given] = [dynamic(prior, type), dynamic(config, type)];
-      const answer = await provider('PlanResourceChange', { 1: name, 2: before, 3: given, 4: given, 5: keptFor(prior) });
+      const answer = await provider('PlanResourceChange', {
+        1: name,
+        2: before,
+        3: given,
+        4: given,
+        5: keptFor(prior),
+      });
       const replaced = answer.all(2).map((path) => pathIn(path).join('.'));
       return keeping({ ...outcome(answer, type, 1, 4), replaced }, answer.bytes(3));
     },
     async apply(name, prior, plan, config) {
       const type = typeOf(name);
-      const request = { 1: name, 2: dynamic(prior, type), 3: dynamic(plan, type), 4: dynamic(config, type), 5: keptFor(plan) };
+      const request = {
+        1: name,
+        2: dynamic(prior, type),
+        3: dynamic(plan, type),
+        4: dynamic(config, type),
+        5: keptFor(plan),
+      };
       const answer = await provider('ApplyResourceChange', request);
       return keeping(outcome(answer, type, 1, 3), answer.bytes(2));
     },
@@ -205,6 +219,7 @@ export function call(session: ClientHttp2Session, path: string, request: Uint8Ar
     const chunks: Buffer[] = [];
     stream.on('data', (chunk) => chunks.push(Buffer.from(chunk)));
     stream.on('error', reject);
+    stream.on('close', () => reject(new Error('the stream was closed')));
     stream.on('trailers', ({ 'grpc-status': status, 'grpc-message': said }) => {
       if (status !== '0') return reject(new Error(`${status}: ${decodeURIComponent(String(said))}`));
       resolve(fieldsOf(Buffer.concat(chunks).subarray(5), 'an answer'));

@@ -1,6 +1,5 @@
 // Attributes of resources, data sources and the provider's own settings: made from the JSON Schemas of the API's fields,
 // and written as schemas of plugin protocol 6. Names are the API's in snake case.
-import type { FieldSchema } from '../../api/configuration-fields.ts';
 import { message } from '../../client/protobuf.ts';
 import { KmsError } from '../../errors.ts';
 import { fromPlain, jsonOf, mapped, type ObjectValue, objectOf, type Type, type Value } from './values.ts';
@@ -27,6 +26,20 @@ interface Nested {
 }
 
 export type Attributes = Readonly<Record<string, Attribute>>;
+
+/** The part of JSON Schema that the API's declarations use. */
+export interface FieldSchema {
+  readonly $ref?: string;
+  readonly type?: string | readonly string[];
+  readonly description?: string;
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly FieldSchema[];
+  readonly items?: FieldSchema;
+  readonly properties?: Readonly<Record<string, FieldSchema>>;
+  readonly required?: readonly string[];
+  readonly additionalProperties?: boolean | FieldSchema;
+}
 
 /** `maxEncryptCount` as `max_encrypt_count`. */
 export function snakeCase(name: string): string {

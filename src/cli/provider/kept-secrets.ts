@@ -62,7 +62,8 @@ export function secretKeeper(
   return {
     async deliver({ label, text }: Secret) {
       if (typeof secrets_to === 'string') wrapped[label] = await wrappedTo(secrets_to, text, await client());
-      if (keep_secrets === true) clear[label] = text;
+      // Ready to be used in an expression.
+      if (keep_secrets === true) clear[label] = text.trimEnd();
       if (!(label in wrapped) && !(label in clear)) throw noKeeper();
     },
     values: ({ secrets, wrapped_secrets }) => ({

@@ -1,8 +1,7 @@
 // The provider: its settings, which name the appliance as the options of `kms` do, and a resource and a data source for
 // each kind of configuration as code.
 
-import { configurationKinds, type KindName } from '../../api/configuration.ts';
-import { fieldProblem, fieldSchemas } from '../../api/configuration-fields.ts';
+import { configurationKinds, configurationSchema, type KindName } from '../../api/configuration.ts';
 import { KmsError } from '../../errors.ts';
 import type { Kind, Workplace } from '../as-code/kind.ts';
 import { kinds } from '../as-code/kind-table.ts';
@@ -10,7 +9,7 @@ import type { Cli } from '../command.ts';
 import { type Connection, localOf, openConnection } from '../connect.ts';
 import { defaultProfile } from '../profiles.ts';
 import { namedDirectory, namedRemote } from '../target.ts';
-import { type Attributes, attributesOf } from './attributes.ts';
+import { type Attributes, attributesOf, type FieldSchema } from './attributes.ts';
 import { dataSourceOf, type KindOptions, resourceOf } from './resource.ts';
 import type { Provider } from './service.ts';
 import { hasUnknown, type ObjectValue } from './values.ts';
@@ -19,6 +18,11 @@ import { hasUnknown, type ObjectValue } from './values.ts';
 const secretive: ReadonlySet<KindName> = new Set(['apikey', 'user']);
 
 const text = (about: string) => ({ about, field: '', type: 'string', origin: 'optional' }) as const;
+
+/** Fields that stay as they were when the object was made: another value makes another object. */
+const fixedFields: Readonly<Partial<Record<KindName, readonly string[]>>> = {
+  'managed-key': ['type', 'uses', 'derived', 'origin', 'exportable'],
+};
 
 /** Those that are options of every command have their names. */
 const settings: Attributes = {
@@ -75,7 +79,8 @@ export function kmsProvider(cli: Cli): KmsProvider {
   }
 
   const isLocal = async () => (await connected()).way !== 'network';
-  const all = Object.values(kinds).map((kind) => optionsFor(kind, open, isLocal));
+  const schemas = schemasOfKinds();
+  const all = Object.values(kinds).map((kind) => optionsFor(kind, schemas, { open, isLocal }));
   const named = <T>(made: (options: KindOptions) => T): Record<string, T> =>
     Object.fromEntries(all.map((each) => [`kms_${each.kind.name.replaceAll('-', '_')}`, made(each)]));
   return {
@@ -95,17 +100,27 @@ export function kmsProvider(cli: Cli): KmsProvider {
   };
 }
 
-function optionsFor(kind: Kind, open: KindOptions['open'], isLocal: KindOptions['isLocal']): KindOptions {
-  const { properties, definitions } = fieldSchemas(kind.name);
+type Appliance = Pick<KindOptions, 'open' | 'isLocal'>;
+
+function optionsFor(kind: Kind, schemas: Schemas, appliance: Appliance): KindOptions {
+  const { kind: _kind, name: _name, ...properties } = schemas[kind.name]?.properties ?? {};
   return {
     kind,
     about: configurationKinds[kind.name].about,
-    fields: attributesOf(properties, definitions, () => 'either'),
+    fields: attributesOf(properties, schemas, () => 'either'),
     hasSecrets: secretive.has(kind.name),
-    fieldProblem: (field, value) => fieldProblem(kind.name, field, value),
-    open,
-    isLocal,
+    fixed: new Set(fixedFields[kind.name]),
+    ...appliance,
   };
+}
+
+type Schemas = Readonly<Record<string, FieldSchema>>;
+
+/** Schemas of the kinds, and of what they refer to. */
+function schemasOfKinds(): Schemas {
+  // Cast: the declarations of the API use no more of JSON Schema.
+  const { definitions } = configurationSchema() as { definitions: Schemas };
+  return definitions;
 }
 
 /** The named appliance: configurations may be others' work, and none makes a directory be opened or looked for. */

@@ -1,5 +1,6 @@
 // Resources and data sources for the kinds of objects that configuration as code knows: found, compared, made, changed
 // and removed as `kms apply` does it.
+import { fileProblems } from '../../api/configuration.ts';
 import { KmsError } from '../../errors.ts';
 import { isJsonObject } from '../../model/json.ts';
 import type { Found, Kind, Wanted, Workplace } from '../as-code/kind.ts';
@@ -15,8 +16,8 @@ export interface KindOptions {
   readonly fields: Attributes;
   /** Whether making one may bring secrets. */
   readonly hasSecrets: boolean;
-  /** A problem of a field, or of `name`, that is seen without the appliance. */
-  fieldProblem(field: string, value: unknown): string | undefined;
+  /** Fields that stay as they are once the object is made. */
+  readonly fixed: ReadonlySet<string>;
   /** The appliance. Secrets that making an object brings go to `deliver`. */
   open(deliver: Workplace['deliver']): Promise<Workplace>;
   /** Whether the appliance is the one of this machine. */
@@ -34,13 +35,15 @@ export function resourceOf(options: KindOptions): ResourceType {
   function instanceOf(found: Found, before: ObjectValue, more: ObjectValue = {}): Instance {
     const differences = kind.differences(wantedOf(options, before), found);
     const changed = new Set(differences.map(({ field }) => field.split('.')[0]));
+    // Some fields are facts, which only an exported file shows as fields.
+    const shown = { ...kind.exported(found), ...found.fields };
     const isNamed = typeof before.name === 'string' && kind.nameKey(before.name) === kind.nameKey(found.name);
     const state = {
       ...mapped(attributes, (_, each) => before[each] ?? null),
       ...mapped(fields, (attribute, each) => {
         const value = before[each] ?? null;
         const isKept = value !== null && !changed.has(attribute.field) && !hasUnknown(value);
-        return isKept ? value : valueOfField(attribute, found.fields[attribute.field]);
+        return isKept ? value : valueOfField(attribute, shown[attribute.field]);
       }),
       id: found.id,
       name: isNamed ? (before.name ?? null) : found.name,
@@ -121,8 +124,12 @@ export function dataSourceOf(options: KindOptions): DataSource {
       const desk = await open(refuse);
       const object = await namedObject(kind, desk, String(config.name));
       if (!object) throw new KmsError('not-found', `there is no ${kind.noun[0]} ${config.name}`);
-      const values = mapped(shown, (attribute) => valueOfField(attribute, object.fields[attribute.field]));
-      return { id: object.id, name: config.name ?? null, ...values };
+      const values = { ...kind.exported(object), ...object.fields };
+      return {
+        id: object.id,
+        name: config.name ?? null,
+        ...mapped(shown, (attribute) => valueOfField(attribute, values[attribute.field])),
+      };
     },
   };
 }
@@ -155,10 +162,18 @@ async function change(kind: Kind, desk: Workplace, wanted: Wanted, found: Found)
   await kind.update(desk, wanted, found, differences);
 }
 
+/** Throws `conflict` if there are several of that name. */
 async function namedObject(kind: Kind, desk: Workplace, name: string, id?: string): Promise<Found | undefined> {
-  const isMeant = (each: Found) => each.id === id || kind.nameKey(each.name) === kind.nameKey(name);
-  const found = (await kind.find?.(desk, name)) ?? (await kind.list(desk)).find(isMeant);
+  const found = (await kind.find?.(desk, name)) ?? (await listedObject(kind, desk, name, id));
   return found && detailed(kind, desk, found);
+}
+
+async function listedObject(kind: Kind, desk: Workplace, name: string, id?: string): Promise<Found | undefined> {
+  const all = await kind.list(desk);
+  const known = all.find((each) => each.id === id);
+  const [first, second] = all.filter((each) => kind.nameKey(each.name) === kind.nameKey(name));
+  if (known || !second) return known ?? first;
+  throw new KmsError('conflict', `there are several ${kind.noun[1]} ${name}`, { hint: 'give another name, or the id' });
 }
 
 async function detailed(kind: Kind, desk: Workplace, found: Found): Promise<Found> {
@@ -193,13 +208,22 @@ async function refuse(): Promise<never> {
   throw noKeeper();
 }
 
-function fieldProblems({ fields, fieldProblem }: KindOptions, config: ObjectValue): readonly Problem[] {
-  return Object.entries({ name, ...fields }).flatMap(([each, attribute]) => {
-    const value = config[each] ?? null;
-    if (value === null || hasUnknown(value)) return [];
-    const problem = fieldProblem(attribute.field, fieldOf(attribute, value));
-    return problem === undefined ? [] : [{ path: [each], message: `${each}: ${problem}` }];
-  });
+/** Problems that are seen without the appliance, of what is known of the configuration. */
+function fieldProblems(options: KindOptions, config: ObjectValue): readonly Problem[] {
+  const { kind, fields } = wantedOf(options, config);
+  const isNamed = typeof config.name === 'string';
+  const problems = fileProblems(kind, { ...fields, ...(isNamed && { name: config.name }) });
+  return problems
+    .filter(({ path: [field] }) => isNamed || field !== 'name')
+    .map(({ path, message }) => problemAt({ name, ...options.fields }, path, message));
+}
+
+/** A problem of a field, as one of its attribute. */
+function problemAt(attributes: Attributes, path: readonly (string | number)[], message: string): Problem {
+  const [field, ...rest] = path;
+  const [each] = Object.entries(attributes).find(([, attribute]) => attribute.field === field) ?? [];
+  if (each === undefined) return { path: [], message };
+  return { path: [each], message: `${[each, ...rest].join('.')}: ${message}` };
 }
 
 /** Problems that are certain. A new object can be judged once all of it is known. */
@@ -208,7 +232,7 @@ async function refusals(
   config: ObjectValue,
   prior: Instance | null,
 ): Promise<readonly Problem[]> {
-  const { kind, fields } = options;
+  const { kind, fields, fixed } = options;
   if (!prior && Object.values(config).some(hasUnknown)) return [];
   const wanted = wantedOf(options, config);
   const found = prior ? rememberedObject(prior) : undefined;
@@ -217,10 +241,10 @@ async function refusals(
   const differences = found ? kind.differences(wanted, found) : [];
   const around = { isLocal: await options.isLocal(), found: () => [], wanted: () => [] };
   const problems = kind.problems(wanted, found ?? alwaysThere(kind, wanted), differences, around);
-  const named = problems.map(({ path: [field], message }) => {
-    const [each] = Object.entries(fields).find(([, attribute]) => attribute.field === field) ?? [];
-    return each === undefined ? { path: [], message } : { path: [each], message: `${each}: ${message}` };
-  });
+  const named = problems.map(({ path, message }) => ({
+    ...problemAt(fields, path, message),
+    isSolvedByNew: found !== undefined && fixed.has(String(path[0])),
+  }));
   if (keepsSecrets(config) || secretsOf(options, config, prior).length === 0) return named;
   const { message, hint } = noKeeper();
   return [...named, { path: [], message, hint }];

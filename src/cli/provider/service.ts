@@ -21,6 +21,8 @@ export interface Problem {
   readonly path: readonly string[];
   readonly message: string;
   readonly hint?: string | undefined;
+  /** Whether a new object solves it, for the attribute that the path names. */
+  readonly isSolvedByNew?: boolean;
 }
 
 export interface Instance {
@@ -175,10 +177,9 @@ async function change(resource: ResourceType, prior: Instance | null, config: Ob
   const unsettled = prior ? resource.unsettled(config, prior).map((name) => [name, unknown] as const) : [];
   const state = { ...plan.state, ...Object.fromEntries(unsettled) };
   if (!prior) return { state, replaced: [], problems: refused };
-  // A new object may get what this one cannot.
-  const isSolved = ({ path: [name] }: Problem) => name !== undefined && name in resource.attributes;
-  const replaced = new Set([...plan.replaced, ...refused.filter(isSolved).flatMap(({ path: [name = ''] }) => name)]);
-  return { state, replaced: [...replaced], problems: refused.filter((problem) => !isSolved(problem)) };
+  const solved = refused.filter(({ isSolvedByNew }) => isSolvedByNew);
+  const replaced = new Set([...plan.replaced, ...solved.flatMap(({ path: [name = ''] }) => name)]);
+  return { state, replaced: [...replaced], problems: refused.filter((problem) => !solved.includes(problem)) };
 }
 
 /** The object after a change. If it failed, the one before, or what there is of a new one. */

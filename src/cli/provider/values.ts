@@ -192,9 +192,10 @@ export function fromPlain(json: unknown, type: Type): Value {
   if (type === 'string') return typeof json === 'string' ? json : null;
   if (type === 'number') return typeof json === 'number' ? json : null;
   if (type === 'bool') return typeof json === 'boolean' ? json : null;
-  if (Array.isArray(json)) {
-    if (type[0] === 'tuple') return type[1].map((of, n) => fromPlain(json[n], of));
-    return type[0] === 'list' || type[0] === 'set' ? json.map((each) => fromPlain(each, type[1])) : null;
+  if (type[0] === 'tuple') return Array.isArray(json) ? type[1].map((of, n) => fromPlain(json[n], of)) : null;
+  if (type[0] === 'list' || type[0] === 'set') {
+    // The API writes some lists of one as the one.
+    return (Array.isArray(json) ? json : [json]).map((each) => fromPlain(each, type[1]));
   }
   if (!isRecord(json)) return null;
   if (type[0] === 'map') return mapped(json, (each) => fromPlain(each, type[1]));
