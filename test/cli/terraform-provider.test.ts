@@ -11,8 +11,10 @@ import { test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import { unknown } from '../../src/cli/provider/values.ts';
 import { message } from '../../src/client/protobuf.ts';
+import { desk } from './kms.ts';
 import { call, type Plain, pluginEnv, startTofu, type Tofu } from './opentofu.ts';
 import { type ServedDesk, servedDesk } from './served.ts';
+import { serving } from './serving.ts';
 
 const start = (d: ServedDesk, key?: string): Promise<Tofu> =>
   startTofu(d, { env: { ...d.network(key).env, KMS_SERVER: d.url } });
@@ -102,7 +104,13 @@ test('keyrings: forms of keys that mean the same are kept, parts of a configurat
 test('managed keys: what cannot be changed makes another one, what can be does not', async () => {
   await using d = await servedDesk();
   await using tofu = await start(d);
-  const config = { name: 'unseal', aliases: ['b/two', 'a/one'], tags: { team: 'x' }, uses: ['encrypt', 'decrypt'] };
+  const config = {
+    name: 'unseal',
+    aliases: ['b/two', 'a/one'],
+    tags: { team: 'x' },
+    uses: ['encrypt', 'decrypt'],
+    deletion_allowed: true,
+  };
   const state = await settled(tofu, 'kms_managed_key', config);
   assert.equal(state.type, 'aes256-gcm');
   assert.deepEqual(state.tags, { team: 'x' });
@@ -217,8 +225,10 @@ test('a failed creation leaves nothing; a taken name is not taken over; an unfin
 test('what is wrong is told with its attribute, also what the appliance refuses', async () => {
   await using d = await servedDesk();
   await using tofu = await start(d);
-  const problems = await tofu.validate('kms_managed_key', { name: 'no name', type: 'des', rotate_after: unknown });
-  assert.deepEqual(problems.map(({ path }) => path.join('.')).sort(), ['name', 'type']);
+  const problems = await tofu.validate('kms_managed_key', { name: 'x', type: 'des', rotate_after: 1, tags: unknown });
+  assert.deepEqual(problems.map(({ path }) => path.join('.')).sort(), ['rotate_after', 'type']);
+  const [unnamable] = await tofu.validate('kms_managed_key', { name: 'no name' });
+  assert.deepEqual(unnamable?.path, ['name']);
   assert.deepEqual(await tofu.validate('kms_account', { name: unknown, notes: unknown }), []);
   assert.deepEqual(await tofu.validate('kms_account', { name: 'a', props: { deep: unknown } }), []);
   const user = { name: 'ada', email: 'ada@example.org', first_name: 'Ada', last_name: 'L', keep_secrets: true };
@@ -245,22 +255,28 @@ test('an API key without the flags is refused by the appliance, and an appliance
 });
 
 test('the appliance of this machine, with limits of tenants; settings of the provider', async () => {
-  await using d = await servedDesk();
+  await using d = await desk();
+  const { apiKey } = await d.json<{ apiKey: { key: string } }>('init --json');
+  const server = await serving(d);
   await using tofu = await startTofu(d, { env: { KMS_DATA: d.path('kms-data') } });
   assert.deepEqual(await tofu.configure({ managed_by: 'infra' }), []);
   const state = await settled(tofu, 'kms_tenant_limits', { name: 'default', keyrings: 7 });
   assert.deepEqual([state.keyrings, state.users], [7, null]);
+  const unknownTenant = await tofu.plan('kms_tenant_limits', null, { name: 'other', keyrings: 1 });
+  const made = await tofu.apply('kms_tenant_limits', null, unknownTenant.state, { name: 'other', keyrings: 1 });
+  assert.match(made.problems[0]?.message ?? '', /no limits of the tenant other/);
   assert.deepEqual((await tofu.apply('kms_tenant_limits', state, null, null)).problems, []);
   await tofu.make('kms_account', { name: 'billing' });
   const { props } = await d.json<{ props: Plain }>('account show billing --json');
   assert.deepEqual(props, { managedBy: 'infra' });
 
   await using other = await startTofu(d);
-  await writeFile(d.path('key'), d.appliance.root.key, { mode: 0o600 });
-  assert.deepEqual(await other.configure({ server: d.url, api_key_file: d.path('key') }), []);
+  await writeFile(d.path('key'), apiKey.key, { mode: 0o600 });
+  assert.deepEqual(await other.configure({ server: server.url, api_key_file: d.path('key') }), []);
   assert.equal((await other.data('kms_account', { name: 'billing' })).state?.name, 'billing');
   const limited = await other.plan('kms_tenant_limits', null, { name: 'default', keyrings: 1 });
   assert.match(limited.problems[0]?.message ?? '', /administrator at the machine/);
+  await server.stop();
 });
 
 test('states of OpenTofu are read, with what later versions may add or lack', async () => {
@@ -301,7 +317,8 @@ test('the handshake: a private socket, a certificate, and nothing but the line o
   await tofu.call('/plugin.GRPCController/Shutdown');
   await closed;
   const { code, stdout, stderr } = await tofu.ended;
-  assert.deepEqual([code, stdout.split('\n').length, stderr], [0, 2, '']);
+  assert.deepEqual([code, stdout.split('\n').length], [0, 2]);
+  assert.equal(stderr, 'kms: no such service here; check the name or id\nkms: no such call here\n');
   await assert.rejects(stat(dirname(path)));
 });
 

@@ -2,7 +2,7 @@
 // and removed as `kms apply` does it.
 import { fileProblems } from '../../api/configuration.ts';
 import { KmsError } from '../../errors.ts';
-import { isJsonObject } from '../../model/json.ts';
+import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Found, Kind, Wanted, Workplace } from '../as-code/kind.ts';
 import { type Attribute, type Attributes, fieldOf, valueOfField } from './attributes.ts';
 import { keepsSecrets, noKeeper, secretAttributes, secretKeeper } from './kept-secrets.ts';
@@ -35,8 +35,9 @@ export function resourceOf(options: KindOptions): ResourceType {
   function instanceOf(found: Found, before: ObjectValue, more: ObjectValue = {}): Instance {
     const differences = kind.differences(wantedOf(options, before), found);
     const changed = new Set(differences.map(({ field }) => field.split('.')[0]));
-    // Some fields are facts, which only an exported file shows as fields.
-    const shown = { ...kind.exported(found), ...found.fields };
+    // Some fields are shown by an exported file alone, or where they differ.
+    const differing = Object.fromEntries(differences.map(({ field, before }) => [field, before]));
+    const shown: JsonObject = { ...kind.exported(found), ...differing, ...found.fields };
     const isNamed = typeof before.name === 'string' && kind.nameKey(before.name) === kind.nameKey(found.name);
     const state = {
       ...mapped(attributes, (_, each) => before[each] ?? null),
@@ -195,7 +196,7 @@ async function createNew(kind: Kind, desk: Workplace, wanted: Wanted): Promise<v
 /** Changes what is always there. */
 async function adopt(kind: Kind, desk: Workplace, wanted: Wanted): Promise<void> {
   const there = await namedObject(kind, desk, wanted.name);
-  if (!there) throw gone(kind, wanted.name);
+  if (!there) throw new KmsError('not-found', `there is nothing to change: no ${kind.noun[0]} ${wanted.name}`);
   await change(kind, desk, wanted, there);
 }
 

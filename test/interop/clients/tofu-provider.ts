@@ -43,6 +43,8 @@ resource "kms_managed_key" "unseal" {
   type    = var.type
   aliases = ["apps/unseal", "vault"]
   tags    = { team = "platform" }
+
+  deletion_allowed = true
 }
 resource "kms_apikey" "batch" {
   name       = "nightly batch"
