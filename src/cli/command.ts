@@ -33,6 +33,8 @@ export interface Session {
   readonly io: Io;
   readonly help: { readonly out: string[]; readonly err: string[] };
   exitCode: number;
+  /** Exit code of wrong usage, if the command has one of its own. */
+  usageCode?: number | undefined;
 }
 
 /** Options from a file, used where neither the command line nor the environment gives one. */
@@ -202,7 +204,7 @@ type Module<S> = { readonly [N in keyof S]: Run<S[N]> };
 const optionNames = /--[a-z][a-z-]*/g;
 
 /** The command that the words after `command` name. */
-function commandOn([word, ...rest]: readonly string[], command: GrammarCommand): GrammarCommand {
+export function commandOn([word, ...rest]: readonly string[], command: GrammarCommand): GrammarCommand {
   if (word === undefined || word === '--') return command;
   if (word.startsWith('-')) {
     const takesNext = command.root.options.some(({ long, required }) => required && long === word);
@@ -227,6 +229,8 @@ export class GrammarCommand extends Command {
   #fill: (() => void) | undefined;
   /** The text of the command alone, if it is not its help. */
   overview?: () => string;
+  /** Exit code of wrong usage, if it is not the usual one. */
+  usageCode: number | undefined;
   /** Loads the command's code; groups have none. */
   load?: () => Promise<unknown>;
 
@@ -285,11 +289,12 @@ export class GrammarCommand extends Command {
     return super.createHelp();
   }
 
-  #addOne<V>({ name, about, examples, kinds }: Declared<V>, load: () => Promise<Run<V>>): void {
+  #addOne<V>({ name, about, examples, kinds, usageCode }: Declared<V>, load: () => Promise<Run<V>>): void {
     const command = this.createCommand(name).description(about).declare(kinds);
     if (name === 'list') command.alias('ls');
     command.examples.push(...examples);
     command.load = load;
+    command.usageCode = usageCode;
     command.action(async () => {
       const run = await load();
       const cli = new Cli(this.session.io, command, kinds);

@@ -6,6 +6,7 @@ import { account } from './grammar/account.ts';
 import { activity } from './grammar/activity.ts';
 import { apikey } from './grammar/apikey.ts';
 import { appliance, standing, upgrading } from './grammar/appliance.ts';
+import { asCode } from './grammar/as-code.ts';
 import { asset } from './grammar/asset.ts';
 import { asym } from './grammar/asym.ts';
 import { backup, copies } from './grammar/backup.ts';
@@ -113,6 +114,9 @@ function addCommands(kms: GrammarCommand): void {
   kms
     .group('activity', 'activity: who did what, granted or denied')
     .add(activity, () => import('./commands/activity.ts'));
+
+  kms.commandsGroup('Configuration as code:');
+  kms.add(asCode, () => import('./commands/as-code.ts'));
 
   kms.commandsGroup('Master key:');
   kms.add(sealing, () => import('./commands/seal.ts'));

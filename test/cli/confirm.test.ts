@@ -15,7 +15,7 @@ const asksAtTerminal = (leaf: GrammarCommand): boolean =>
   ['kms seal', 'kms apikey revoke', 'kms key compromised'].includes(leaf.fullName());
 /** Those that ask only at times have tests of their own. */
 const asksIfNeeded = (leaf: GrammarCommand): boolean =>
-  ['kms key config', 'kms key alias add', 'kms import vault'].includes(leaf.fullName());
+  ['kms key config', 'kms key alias add', 'kms import vault', 'kms apply'].includes(leaf.fullName());
 /** It looks at files of this user, which need no appliance, and has a test below. */
 const asksOfFiles = (leaf: GrammarCommand): boolean => leaf.fullName() === 'kms profile remove';
 const destroying = leavesOf(grammar()).filter(
@@ -215,7 +215,7 @@ const missing: Readonly<Record<string, string>> = {
   'kms user reset-second-factor': 'nobody',
 };
 /** Those that are about no one thing of the appliance. */
-const ofNothing = ['kms import vault', 'kms seal'];
+const ofNothing = ['kms apply', 'kms import vault', 'kms seal'];
 
 test('what does not exist is told before the question, whatever is asked', async () => {
   const asking = leavesOf(grammar()).filter(asks);

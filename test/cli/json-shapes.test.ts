@@ -130,7 +130,7 @@ const answered: Readonly<Record<string, string>> = {
   'tenant oidc unlink': 'unlinkOidc',
 };
 /** Commands that print no JSON of their own. */
-const texts = ['serve', 'activity export', 'completion', 'man', 'help', 'tofu-key', 'kubernetes-plugin'];
+const texts = ['serve', 'activity export', 'export', 'schema', 'completion', 'man', 'help', 'tofu-key', 'kubernetes-plugin'];
 /** Links the executable, which the sources lack; the clean root tests it. */
 const notHere = ['age-plugin install', 'tofu-provider install'];
 
@@ -299,6 +299,10 @@ test('each command prints what the page tells', { timeout: 120_000 }, async () =
   await run('user reset-link ada');
   await run('user delete bob --yes');
 
+  await writeFile(d.path('team.yaml'), 'kind: account\nname: team\n---\nkind: apikey\nname: app\naccountId: team\n');
+  await run('plan -f team.yaml --out team.plan', { code: 2 });
+  await run('apply team.plan --secrets-out secrets');
+  await run('plan -f team.yaml');
   await run('activity search --limit 3').then(({ data }) => run(`activity show ${data[0].id}`));
   await run('activity head');
   await run('activity verify');

@@ -25,6 +25,7 @@ const pages = [
   'docs/tofu.md',
   'docs/guide-managed-keys.md',
   'docs/guide-workloads.md',
+  'docs/guide-as-code.md',
   'docs/guide-vault.md',
   'docs/guide-aws-kms.md',
   'docs/guide-kmip.md',

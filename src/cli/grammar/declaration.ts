@@ -78,6 +78,8 @@ export interface Declared<V> {
   readonly about: string;
   /** Example lines as typed. */
   readonly examples: readonly string[];
+  /** Exit code of wrong usage, where the usual one says something else. */
+  readonly usageCode?: number;
   readonly kinds: Kinds<V>;
 }
 

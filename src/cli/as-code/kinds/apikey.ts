@@ -27,7 +27,10 @@ function foundOf(key: SafeApiKey, uids: ReadonlyMap<string, string>, proofs?: re
     active: key.active,
     expiresAt: key.expiresAt,
     allowedAddresses: [...key.allowedAddresses].sort(),
-    ...(proofs && { secret: proofs.some(({ kind }) => kind === 'secret') }),
+    ...(proofs && {
+      secret: proofs.some(({ kind }) => kind === 'secret'),
+      proofs: proofs.filter(({ kind }) => kind !== 'secret').map(exportedProof),
+    }),
   };
   return { id: key.keyid, name: key.name, fields, ...(proofs && { proofs }), ...mark };
 }
@@ -59,7 +62,8 @@ function differences({ fields }: Wanted, found: FoundKey): Difference[] {
   return [...differing(given, found.fields), ...(proofs === undefined ? [] : proofDifferences(fields, found))];
 }
 
-function proofDifferences(fields: JsonObject, { proofs = [] }: FoundKey): Difference[] {
+function proofDifferences(fields: JsonObject, found: FoundKey): Difference[] {
+  const { proofs = [] } = found;
   const { added, switched, removed } = changesOf(fields, proofs);
   const words = [
     ...added.map((proof) => `+ ${proofText(proof)}`),
@@ -67,8 +71,7 @@ function proofDifferences(fields: JsonObject, { proofs = [] }: FoundKey): Differ
     ...removed.map((proof) => `- ${proofText({ ...proof })}`),
   ];
   if (words.length === 0) return [];
-  const before = proofs.filter(({ kind }) => kind !== 'secret').map(exportedProof);
-  return [{ field: 'proofs', before, after: fields.proofs, words }];
+  return [{ field: 'proofs', before: found.fields.proofs, after: fields.proofs, words }];
 }
 
 /** Proofs that no appliance would take are told as problems: they count as added here. */
@@ -200,7 +203,15 @@ async function update(
   if (changed.has('secret') && fields.secret === false) await client.removeProof({ keyid: found.id, proof: 'secret' });
 }
 
-const defaults = { flags: {}, props: {}, active: true, expiresAt: null, allowedAddresses: [], secret: true };
+const defaults = {
+  flags: {},
+  props: {},
+  active: true,
+  expiresAt: null,
+  allowedAddresses: [],
+  secret: true,
+  proofs: [],
+};
 
 export const apiKeyKind: Kind = {
   name: 'apikey',
@@ -243,7 +254,6 @@ export const apiKeyKind: Kind = {
   },
   exported(found: FoundKey) {
     if (found.name === '') return undefined;
-    const proofs = found.proofs?.filter(({ kind }) => kind !== 'secret').map(exportedProof) ?? [];
-    return { ...withoutDefaults(found.fields, defaults), ...(proofs.length > 0 && { proofs }) };
+    return withoutDefaults(found.fields, defaults);
   },
 };

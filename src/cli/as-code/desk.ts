@@ -1,0 +1,65 @@
+// The desk at which an appliance is looked at and changed: client, caller and tenant, and the lists that several kinds
+// need, each read once. Requests that change something name the digest of their plan.
+import type { KindName } from '../../api/configuration.ts';
+import { createClient } from '../../client/client.ts';
+import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import { planHeader } from '../../model/names.ts';
+import type { Cli } from '../command.ts';
+import { type Connection, localOf, localUrl } from '../connect.ts';
+import type { Desk, Found } from './kind.ts';
+import { kinds } from './kind-table.ts';
+
+export interface DeskOptions {
+  readonly managedBy: string;
+  readonly isUsedAllowed: boolean;
+}
+
+/** A desk, and what is known of who sits at it. */
+export interface SeatedDesk extends Desk {
+  /** Names of the caller's flags. */
+  readonly flags: JsonObject;
+  readonly tenant: string;
+  readonly appliance: string | null;
+  /** A desk whose requests name the plan of this digest, and which reads lists again. */
+  withPlan(digest: string): Desk;
+}
+
+export async function deskAt(cli: Cli, connection: Connection, options: DeskOptions): Promise<SeatedDesk> {
+  const { client } = connection;
+  const { caller = '', flags, tenant } = await client.getOverview({ flags: true });
+  const isHere = connection.way !== 'network';
+  const common = { ...options, caller };
+  const desk = withLists({ ...common, client, local: isHere ? localOf(cli, connection) : undefined });
+  return {
+    ...desk,
+    flags: isJsonObject(flags) ? flags : {},
+    tenant,
+    appliance: (await connection.applianceId()) ?? null,
+    withPlan(digest) {
+      const header = { [planHeader]: digest };
+      const { baseUrl, fetch, headers, tenantHeaders } = connection;
+      const named = { ...headers, ...tenantHeaders, ...header };
+      const timeout = Number.POSITIVE_INFINITY;
+      const retries = baseUrl === localUrl ? { retries: 0 } : {};
+      const planned = { ...connection, tenantHeaders: { ...tenantHeaders, ...header } };
+      return withLists({
+        ...common,
+        client: createClient({ baseUrl, fetch, headers: named, timeout, ...retries }),
+        local: isHere ? localOf(cli, planned) : undefined,
+      });
+    },
+  };
+}
+
+function withLists(desk: Omit<Desk, 'list'>): Desk {
+  const lists = new Map<KindName, Promise<readonly Found[]>>();
+  const whole: Desk = {
+    ...desk,
+    list(name) {
+      const known = lists.get(name) ?? kinds[name].list(whole);
+      lists.set(name, known);
+      return known;
+    },
+  };
+  return whole;
+}

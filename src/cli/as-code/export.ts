@@ -1,0 +1,51 @@
+// What an appliance has, as objects of files: applying them to it changes nothing. Secrets and what the appliance itself
+// decides are in none of them.
+import type { KindName } from '../../api/configuration.ts';
+import { KmsError } from '../../errors.ts';
+import type { JsonObject } from '../../model/json.ts';
+import type { Desk, Found } from './kind.ts';
+import { kinds } from './kind-table.ts';
+import { inParallel } from './parallel.ts';
+
+interface Exported {
+  readonly objects: readonly JsonObject[];
+  /** Sentences about what is left out. */
+  readonly notes: readonly string[];
+}
+
+/** @param isAsked whether the kinds were named: then each of them must be visible. */
+export async function exportedObjects(desk: Desk, names: readonly KindName[], isAsked: boolean): Promise<Exported> {
+  const objects: JsonObject[] = [];
+  const notes: string[] = [];
+  for (const name of names) {
+    const kind = kinds[name];
+    let list: readonly Found[];
+    try {
+      list = await desk.list(name);
+    } catch (error) {
+      if (isAsked || !(error instanceof KmsError) || error.code !== 'forbidden') throw error;
+      notes.push(`${kind.noun[1]} are left out: ${error.message}`);
+      continue;
+    }
+    const twins = Map.groupBy(list, (found) => kind.nameKey(found.name));
+    const alone = list.filter((found) => found.name !== '' && twins.get(kind.nameKey(found.name))?.length === 1);
+    const details = await inParallel(alone, async (found) => (await kind.detail?.(desk, found, 'all')) ?? found);
+    const left = list.length - alone.length;
+    if (left > 0)
+      notes.push(
+        `${left} ${kind.noun[left === 1 ? 0 : 1]} without a name of ${left === 1 ? 'its' : 'their'} own left out`,
+      );
+    for (const found of details) {
+      const fields = kind.exported(found);
+      if (fields) objects.push({ kind: name, name: found.name, ...fields });
+    }
+  }
+  return { objects, notes };
+}
+
+/** One document for each object. */
+export async function yamlOf(objects: readonly JsonObject[]): Promise<string> {
+  const { stringify } = await import('yaml');
+  const options = { version: '1.2', schema: 'core', lineWidth: 0, aliasDuplicateObjects: false } as const;
+  return objects.map((object) => stringify(object, options)).join('---\n');
+}

@@ -1,0 +1,104 @@
+// Plan in words, for a person who has never seen one: each change with the fields that it sets, in signs that are
+// explained at the end. Nothing in it can control a terminal.
+import type { JsonObject } from '../../model/json.ts';
+import { timestamp } from '../../model/timestamp.ts';
+import { visible } from '../text.ts';
+import { grantedIn } from './differing.ts';
+import type { Difference } from './kind.ts';
+import { kinds } from './kind-table.ts';
+import type { Kept, PlannedChanges, Step } from './plan.ts';
+import { proofsIn, proofText } from './proof-matching.ts';
+
+const signs = { create: '+', update: '~', remove: '-' } as const;
+/** Characters of a value that are shown. */
+const longestValue = 160;
+
+/** Lines of a plan; empty if there is nothing to say. */
+export function planLines(plan: PlannedChanges): readonly string[] {
+  const { steps, kept, unlisted } = plan;
+  const lines = [
+    ...steps.flatMap(stepLines),
+    ...kept.map(({ kind, name, why }) => `! ${titled(kind, name)} stays: ${why}`),
+    ...unlisted.map(
+      (kind) => `! nothing of ${kinds[kind].noun[1]} is removed: the flag ${kinds[kind].listFlag} is missing`,
+    ),
+  ];
+  if (steps.length > 0) lines.push('', '+ is made, ~ is changed, - is removed, ! is to be noted');
+  return lines.map(visible);
+}
+
+export function titled(kind: Step['kind'], name: string): string {
+  return `${kinds[kind].noun[0]} ${name}`;
+}
+
+function stepLines(step: Step): string[] {
+  const head = `${signs[step.action]} ${titled(step.kind, step.name)}`;
+  const body = step.action === 'create' ? fieldLines(step.fields ?? {}) : step.differences.flatMap(differenceLines);
+  return [head, ...[...body, ...notes(step)].map((line) => `    ${line}`)];
+}
+
+function notes({ isUnseen, isUnfinished, blocked, missingFlags, secrets, adopts }: Step): string[] {
+  return [
+    ...(isUnseen ? ['! may exist already: you cannot see it'] : []),
+    ...(isUnfinished ? ['! an earlier run was cut off while it was made: it is removed and made again'] : []),
+    ...(adopts ? ['! was not made from a configuration: it gets the mark'] : []),
+    ...(blocked === undefined ? [] : [`! ${blocked}`]),
+    ...(missingFlags.length > 0 ? [`! you may not do this: ${flagsText(missingFlags)}`] : []),
+    ...secrets.map((label) => `its secret (${label}) goes to --secrets-out or --secrets-to`),
+  ];
+}
+
+function flagsText(missing: readonly string[]): string {
+  const named = missing.slice(0, 5).join(', ');
+  const rest = missing.length > 5 ? ` and ${missing.length - 5} more` : '';
+  return missing.length === 1
+    ? `the permission flag ${named} is missing`
+    : `the permission flags ${named}${rest} are missing`;
+}
+
+function fieldLines(fields: JsonObject): string[] {
+  return Object.entries(fields).flatMap(([field, value]) => {
+    if (field === 'flags') return [`flags: ${grantedIn(value).join(', ') || 'none'}`];
+    if (field === 'proofs') return proofsIn(fields).map((proof) => `proof: ${proofText(proof)}`);
+    return [`${field}: ${valueText(field, value)}`];
+  });
+}
+
+function differenceLines({ field, before, after, words }: Difference): string[] {
+  if (words) return words.map((line) => `${field}: ${line}`);
+  if (field !== 'flags') return [`${field}: ${valueText(field, before)} → ${valueText(field, after)}`];
+  const [had, has] = [grantedIn(before), grantedIn(after)];
+  const gained = has.filter((flag) => !had.includes(flag)).map((flag) => `+ ${flag}`);
+  const lost = had.filter((flag) => !has.includes(flag)).map((flag) => `- ${flag}`);
+  return [...gained, ...lost].map((line) => `flags: ${line}`);
+}
+
+function valueText(field: string, value: unknown): string {
+  if (value === undefined) return 'none';
+  if (value === null) return field === 'expiresAt' ? 'never' : 'none';
+  if (typeof value === 'number' && /At$/.test(field)) return `${value} (${timestamp(value)})`;
+  const text = typeof value === 'string' ? value.trim() : JSON.stringify(value);
+  const line = text.replace(/\s*\n\s*/g, ' ');
+  return line.length > longestValue ? `${line.slice(0, longestValue).toWellFormed()}…` : line || '""';
+}
+
+/** Counts of a plan in a sentence. */
+export function summary({ steps, unchanged }: Pick<PlannedChanges, 'steps' | 'unchanged'>): string {
+  const count = (action: Step['action']): number => steps.filter((step) => step.action === action).length;
+  const parts = [
+    ...counted(count('create'), 'to make'),
+    ...counted(count('update'), 'to change'),
+    ...counted(count('remove'), 'to remove'),
+  ];
+  const same = unchanged === 1 ? '1 object is as the files say' : `${unchanged} objects are as the files say`;
+  return parts.length === 0 ? `nothing to do: ${same}` : `${parts.join(', ')}; ${same}`;
+}
+
+function counted(number: number, what: string): string[] {
+  return number === 0 ? [] : [`${number} ${what}`];
+}
+
+/** The same for objects that stay. */
+export function keptText(kept: readonly Kept[]): string {
+  return kept.length === 1 ? '1 stays' : `${kept.length} stay`;
+}

@@ -1,0 +1,235 @@
+// Plan is the list of changes that make an appliance what files say: what is made, changed and removed, in their order,
+// and what stands against it. Making a plan changes nothing.
+import type { KindName } from '../../api/configuration.ts';
+import { isKnownFlag, likelyFlag, parseFlags } from '../../model/flags.ts';
+import type { JsonObject } from '../../model/json.ts';
+import { nearest } from '../../model/nearest.ts';
+import { type FileObject, FileProblems } from './files.ts';
+import type { Around, Desk, Difference, Found, Path, Wanted } from './kind.ts';
+import { kinds } from './kind-table.ts';
+import { inParallel } from './parallel.ts';
+import { stateDigest } from './plan-file.ts';
+import { type Sight, World } from './world.ts';
+
+export type Action = 'create' | 'update' | 'remove';
+
+/** One change. */
+export interface Step {
+  readonly action: Action;
+  readonly kind: KindName;
+  readonly name: string;
+  /** The object as the file has it; absent if it is removed. */
+  readonly fields?: JsonObject;
+  readonly differences: readonly Difference[];
+  /** Digest of the object as it is now; absent if there is none. */
+  readonly before?: string;
+  /** Labels of the secrets that it brings. */
+  readonly secrets: readonly string[];
+  /** It gets the mark, although it was made otherwise. */
+  readonly adopts?: true;
+  /** It may be there already: the caller cannot see it. */
+  readonly isUnseen?: true;
+  /** It is there half made: an earlier run was cut off. */
+  readonly isUnfinished?: true;
+  /** Why it cannot be done now. */
+  readonly blocked?: string;
+  /** Flags that it takes and that the caller does not have. */
+  readonly missingFlags: readonly string[];
+}
+
+/** An object that has the mark and is in no file, but stays. */
+export interface Kept {
+  readonly kind: KindName;
+  readonly name: string;
+  readonly why: string;
+}
+
+export interface PlannedChanges {
+  readonly steps: readonly Step[];
+  readonly kept: readonly Kept[];
+  /** Objects that are as the files say. */
+  readonly unchanged: number;
+  /** Kinds of which nothing is removed, since the caller cannot list them. */
+  readonly unlisted: readonly KindName[];
+}
+
+export interface PlanOptions {
+  /** Whether objects with the mark that no file has are removed. */
+  readonly prune: boolean;
+  /** Whether objects that were made otherwise get the mark. */
+  readonly adopt: boolean;
+  /** Whether flags outside the table are accepted. */
+  readonly anyFlag: boolean;
+  /** Names of the caller's flags. */
+  readonly flags: JsonObject;
+}
+
+const kindNames = Object.keys(kinds) as KindName[]; // the keys of the table
+
+/** Throws `FilesRefused` for files that cannot be applied. */
+export async function makePlan(
+  desk: Desk,
+  objects: readonly FileObject[],
+  options: PlanOptions,
+): Promise<PlannedChanges> {
+  const world = new World(desk);
+  const removable = options.prune ? kindNames.filter((name) => kinds[name].remove) : [];
+  const referred = objects.flatMap((object) => kinds[object.kind].references(object).map(({ kind }) => kind));
+  await world.read([...objects.map(({ kind }) => kind), ...referred, ...removable]);
+  const sights = await world.sights(objects);
+  const around: Around = {
+    isLocal: desk.local !== undefined,
+    found: (kind) => world.all(kind),
+    wanted: (kind) => objects.filter((object) => object.kind === kind),
+  };
+  const problems = new FileProblems();
+  const steps: Step[] = [];
+  for (const [at, object] of objects.entries()) {
+    const sight = sights[at];
+    if (!sight) continue;
+    checkObject(object, sight, { world, objects, around, options, problems });
+    const step = stepFor(desk, object, sight, options);
+    if (step) steps.push(step);
+  }
+  problems.refuse();
+  const unlisted = removable.filter((name) => !world.isListed(name));
+  const { removals, kept } = await removalsIn(desk, world, objects, removable, options);
+  const changes = await inParallel(steps, (step) => blockedOrNot(desk, step, sightOf(objects, sights, step)));
+  return { steps: [...changes, ...removals], kept, unchanged: objects.length - steps.length, unlisted };
+}
+
+function sightOf(objects: readonly FileObject[], sights: readonly Sight[], step: Step): Found | undefined {
+  return sights[objects.findIndex(({ kind, name }) => kind === step.kind && name === step.name)]?.found;
+}
+
+interface Check {
+  readonly world: World;
+  readonly objects: readonly FileObject[];
+  readonly around: Around;
+  readonly options: PlanOptions;
+  readonly problems: FileProblems;
+}
+
+/** Reports what the appliance would refuse for certain. */
+function checkObject(object: FileObject, { found, twins, isUnseen }: Sight, check: Check): void {
+  const { around, options, problems } = check;
+  const kind = kinds[object.kind];
+  const add = (path: Path, message: string): void => problems.add(object.at(path), `${path.join('.')}: ${message}`);
+  if (twins.length > 0) {
+    const ids = twins.slice(0, 3).map(({ id }) => id);
+    add(['name'], `${twins.length} ${kind.noun[1]} have this name (${ids.join(', ')}): give all but one another`);
+  }
+  if (!options.anyFlag) for (const { path, message } of oddFlags(object.fields.flags)) add(path, message);
+  for (const { path, message } of missingReferences(object, check)) add(path, message);
+  if (twins.length > 0 || isUnseen) return;
+  const differences = found ? kind.differences(object, found) : [];
+  for (const { path, message } of kind.problems(object, found, differences, around)) add(path, message);
+}
+
+/** Flags outside the table, which grant nothing here. */
+function oddFlags(flags: unknown): { readonly path: Path; readonly message: string }[] {
+  return Object.keys(Object(flags))
+    .filter((flag) => !isKnownFlag(flag))
+    .map((flag) => {
+      const near = likelyFlag(flag);
+      const question =
+        near === undefined ? '; --any-flag accepts it for a program of your own' : `; did you mean ${near}?`;
+      return { path: ['flags', flag], message: `grants nothing here${question}` };
+    });
+}
+
+function missingReferences(object: FileObject, { world, objects }: Check) {
+  return kinds[object.kind].references(object).flatMap(({ kind: name, name: own, path }) => {
+    const kind = kinds[name];
+    const key = kind.nameKey(own);
+    const isMeant = (each: { readonly name: string }): boolean => kind.nameKey(each.name) === key;
+    const inFiles = objects.filter((each) => each.kind === name);
+    if (!world.isListed(name) || inFiles.some(isMeant) || world.all(name).some(isMeant)) return [];
+    const near = nearest(
+      own,
+      [...inFiles, ...world.all(name)].map((each) => each.name),
+    );
+    const question = near === undefined ? ', and none is in the files' : `; did you mean ${near}?`;
+    return [{ path, message: `there is no ${kind.noun[0]} ${own}${question}` }];
+  });
+}
+
+/** Undefined if the object is as the file says. */
+function stepFor(desk: Desk, object: FileObject, { found, isUnseen }: Sight, options: PlanOptions): Step | undefined {
+  const { kind: name, name: own, fields } = object;
+  const kind = kinds[name];
+  const wanted: Wanted = { kind: name, name: own, fields };
+  const common = { kind: name, name: own, fields };
+  const missing = (known: Found | undefined, changes: readonly Difference[]) =>
+    missingOf(kind.flagsFor(wanted, known, changes), options, known?.id === desk.caller);
+  if (!found || found.isUnfinished) {
+    return {
+      action: 'create',
+      ...common,
+      differences: [],
+      secrets: kind.secrets(wanted, undefined),
+      ...(found && { before: stateDigest(found), isUnfinished: true }),
+      ...(isUnseen && { isUnseen: true }),
+      missingFlags: missing(undefined, []),
+    };
+  }
+  const adopts = options.adopt && kind.remove !== undefined && found.managedBy !== desk.managedBy;
+  const mark: Difference = { field: 'props.managedBy', before: found.managedBy, after: desk.managedBy };
+  const differences = [...kind.differences(wanted, found), ...(adopts ? [mark] : [])];
+  if (differences.length === 0) return undefined;
+  const missingFlags = missing(found, differences);
+  const secrets = kind.secrets(wanted, found);
+  const before = stateDigest(found);
+  return { action: 'update', ...common, differences, before, secrets, missingFlags, ...(adopts && { adopts }) };
+}
+
+/** @param isSelf whether it is the caller itself, who may hold flags that it does not grant. */
+function missingOf(needed: readonly string[], { flags }: PlanOptions, isSelf: boolean): readonly string[] {
+  const held = parseFlags(flags);
+  const missing = [...new Set(needed)].filter((flag) => !held.covers(flag));
+  return isSelf ? missing.filter((flag) => isKnownFlag(flag)) : missing;
+}
+
+async function blockedOrNot(desk: Desk, step: Step, found: Found | undefined): Promise<Step> {
+  const blocked = found && (await kinds[step.kind].blockedBecause?.(desk, found, step.differences));
+  return blocked === undefined ? step : { ...step, blocked };
+}
+
+async function removalsIn(
+  desk: Desk,
+  world: World,
+  objects: readonly FileObject[],
+  names: readonly KindName[],
+  options: PlanOptions,
+): Promise<{ readonly removals: readonly Step[]; readonly kept: readonly Kept[] }> {
+  const removals: Step[] = [];
+  const kept: Kept[] = [];
+  const leaving = new Set<string>();
+  for (const name of names.toReversed()) {
+    const kind = kinds[name];
+    const named = new Set(objects.filter((each) => each.kind === name).map((each) => kind.nameKey(each.name)));
+    const own = world
+      .all(name)
+      .filter((found) => found.managedBy === desk.managedBy && !named.has(kind.nameKey(found.name)));
+    const whys = await inParallel(own, async (found) => kind.keptBecause?.(desk, found, leaving));
+    for (const [at, found] of own.entries()) {
+      const why = whys[at];
+      if (why !== undefined) {
+        kept.push({ kind: name, name: found.name, why });
+        continue;
+      }
+      leaving.add(found.id);
+      const missingFlags = missingOf(kind.flagsFor(undefined, found, []), options, false);
+      removals.push({
+        action: 'remove',
+        kind: name,
+        name: found.name,
+        differences: [],
+        before: stateDigest(found),
+        secrets: [],
+        missingFlags,
+      });
+    }
+  }
+  return { removals, kept };
+}

@@ -1,0 +1,80 @@
+// The world: the objects that an appliance has, as far as the caller may see them, read once for a plan. A caller who
+// may not list a kind may still see single objects of it.
+import type { KindName } from '../../api/configuration.ts';
+import { KmsError } from '../../errors.ts';
+import type { Desk, Found, Wanted } from './kind.ts';
+import { kinds } from './kind-table.ts';
+import { inParallel } from './parallel.ts';
+
+/** An object of a file, beside that of the appliance. */
+export interface Sight {
+  /** Undefined if there is none, or the caller cannot see it. */
+  readonly found: Found | undefined;
+  readonly isUnseen: boolean;
+  /** Several that the name means, if it does not mean one. */
+  readonly twins: readonly Found[];
+}
+
+export class World {
+  readonly #desk: Desk;
+  /** Objects by kind; undefined for kinds that the caller may not list. */
+  readonly #lists = new Map<KindName, readonly Found[] | undefined>();
+  readonly #byKey = new Map<KindName, ReadonlyMap<string, readonly Found[]>>();
+
+  constructor(desk: Desk) {
+    this.#desk = desk;
+  }
+
+  /** Reads these kinds. */
+  async read(names: Iterable<KindName>): Promise<void> {
+    await Promise.all(
+      [...new Set(names)].map(async (name) => {
+        const list = await ifAllowed(this.#desk.list(name));
+        this.#lists.set(name, list === 'unseen' ? undefined : list);
+        if (list === 'unseen') return;
+        this.#byKey.set(
+          name,
+          Map.groupBy(list, (found) => kinds[name].nameKey(found.name)),
+        );
+      }),
+    );
+  }
+
+  /** All objects of a kind that was read; empty if the caller may not list them. */
+  all(name: KindName): readonly Found[] {
+    return this.#lists.get(name) ?? [];
+  }
+
+  /** Whether all objects of the kind are known. */
+  isListed(name: KindName): boolean {
+    return this.#lists.get(name) !== undefined;
+  }
+
+  /** Looks for each of the objects, with the fields that its file has. */
+  sights(wanted: readonly Wanted[]): Promise<readonly Sight[]> {
+    return inParallel(wanted, (each) => this.#sight(each));
+  }
+
+  async #sight({ kind: name, name: own, fields }: Wanted): Promise<Sight> {
+    const kind = kinds[name];
+    const listed = this.#byKey.get(name)?.get(kind.nameKey(own)) ?? [];
+    if (listed.length > 1) return { found: undefined, isUnseen: false, twins: listed };
+    let [found] = listed;
+    if (!this.isListed(name)) {
+      const answer = kind.find ? await ifAllowed(kind.find(this.#desk, own)) : 'unseen';
+      if (answer === 'unseen') return { found: undefined, isUnseen: true, twins: [] };
+      found = answer;
+    }
+    if (found && kind.detail) found = await kind.detail(this.#desk, found, fields);
+    return { found, isUnseen: false, twins: [] };
+  }
+}
+
+async function ifAllowed<T>(request: Promise<T>): Promise<T | 'unseen'> {
+  try {
+    return await request;
+  } catch (error) {
+    if (error instanceof KmsError && error.code === 'forbidden') return 'unseen';
+    throw error;
+  }
+}
