@@ -166,6 +166,36 @@ test('API keys: without a secret, with proofs, which are found and mended', asyn
   assert.deepEqual(wrong.problems[0]?.path, ['allowed_addresses']);
 });
 
+test('a proof of an API key that another place made', async () => {
+  await using d = await servedDesk();
+  await using tofu = await start(d);
+  await d.json('account create billing --json');
+  const { keyid } = await d.json<{ keyid: string }>('apikey create --account billing --json');
+  const config = { keyid, ...trust };
+  const state = await settled(tofu, 'kms_apikey_proof', config);
+  assert.deepEqual([state.active, state.claims, state.secrets], [true, trust.claims, null]);
+  const off = await tofu.make('kms_apikey_proof', { ...config, active: false }, state);
+  assert.deepEqual([off.id, off.active], [state.id, false]);
+  const other = await tofu.plan('kms_apikey_proof', state, { ...config, subject: 'repo:acme/other:*' });
+  assert.deepEqual(other.replaced, ['subject']);
+  const imported = (await tofu.importOf('kms_apikey_proof', `${keyid}/${state.id}`)).state ?? assert.fail();
+  const read = (await tofu.read('kms_apikey_proof', imported)).state ?? assert.fail();
+  assert.deepEqual([read.issuer, read.subject, read.claims], [trust.issuer, trust.subject, trust.claims]);
+  assert.equal((await tofu.importOf('kms_apikey_proof', keyid)).problems.length, 1);
+
+  const access = { keyid, kind: 'aws', name: 'backup', keep_secrets: true };
+  assert.match((await tofu.validate('kms_apikey_proof', { ...access, keep_secrets: null }))[0]?.message ?? '', /once/);
+  const made = await settled(tofu, 'kms_apikey_proof', access);
+  assert.match(String((made.secrets as Plain)['backup.aws']), /^AWS_ACCESS_KEY_ID=\S+\nAWS_SECRET_ACCESS_KEY=\S+$/);
+  assert.deepEqual(
+    (await tofu.validate('kms_apikey_proof', { ...config, days: 3 })).map(({ path }) => path),
+    [['days']],
+  );
+  assert.deepEqual((await tofu.apply('kms_apikey_proof', state, null, null)).problems, []);
+  assert.deepEqual((await tofu.read('kms_apikey_proof', state)).state, null);
+  assert.deepEqual((await tofu.apply('kms_apikey_proof', state, null, null)).problems, []);
+});
+
 test('secrets: refused without a place, encrypted to a keyring, in clear where the configuration says so', async () => {
   await using d = await servedDesk();
   await using tofu = await start(d);
@@ -307,7 +337,7 @@ test('the handshake: a private socket, a certificate, and nothing but the line o
     await tofu.call(`/tfplugin6.Provider/${name}`);
   }
   const metadata = await tofu.call('/tfplugin6.Provider/GetMetadata');
-  assert.deepEqual([metadata.all(3).length, metadata.all(4).length], [6, 6]);
+  assert.deepEqual([metadata.all(3).length, metadata.all(4).length], [6, 7]);
 
   // Streams stay open until the end.
   const stdio = tofu.session.request({ ':method': 'POST', ':path': '/plugin.GRPCStdio/StreamStdio' });
@@ -336,7 +366,7 @@ test('only the client with the announced certificate is served; without certific
 
   await using plain = await startTofu(d, { env: { PLUGIN_CLIENT_CERT: '' } });
   assert.equal(plain.handshake[5], '');
-  assert.equal((await plain.call('/tfplugin6.Provider/GetMetadata')).all(4).length, 6);
+  assert.equal((await plain.call('/tfplugin6.Provider/GetMetadata')).all(4).length, 7);
 });
 
 test('started by a person, or by a program of another protocol, it says what it is', async () => {
@@ -364,7 +394,7 @@ test('malformed messages are refused, and the next one is answered', async () =>
     assert.equal(answer.all(2).length, 1);
   }
   assert.equal(tofu.said(), '');
-  assert.equal((await tofu.call('/tfplugin6.Provider/GetMetadata')).all(4).length, 6);
+  assert.equal((await tofu.call('/tfplugin6.Provider/GetMetadata')).all(4).length, 7);
 });
 
 test('the guide names types, attributes and settings that there are', async () => {

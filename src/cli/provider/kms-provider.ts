@@ -3,13 +3,15 @@
 
 import { configurationKinds, configurationSchema, type KindName } from '../../api/configuration.ts';
 import { KmsError } from '../../errors.ts';
-import type { Kind, Workplace } from '../as-code/kind.ts';
+import { deskAt } from '../as-code/desk.ts';
+import type { Desk, Kind, Workplace } from '../as-code/kind.ts';
 import { kinds } from '../as-code/kind-table.ts';
 import type { Cli } from '../command.ts';
-import { type Connection, localOf, openConnection } from '../connect.ts';
+import { type Connection, openConnection } from '../connect.ts';
 import { defaultProfile } from '../profiles.ts';
 import { namedDirectory, namedRemote } from '../target.ts';
 import { type Attributes, attributesOf, type FieldSchema } from './attributes.ts';
+import { proofResource } from './proof-resource.ts';
 import { dataSourceOf, type KindOptions, resourceOf } from './resource.ts';
 import type { Provider } from './service.ts';
 import { hasUnknown, type ObjectValue } from './values.ts';
@@ -50,26 +52,23 @@ export interface KmsProvider {
 }
 
 export function kmsProvider(cli: Cli): KmsProvider {
-  let configured: ObjectValue | undefined;
-  let connection: Promise<Connection> | undefined;
+  let configured: ObjectValue = {};
+  let opened: Promise<Opened> | undefined;
 
   /** Connects once, and again after a failure. */
-  function connected(): Promise<Connection> {
-    connection ??= connectionFor(cli, configured ?? {}).catch((error) => {
-      connection = undefined;
+  function connected(): Promise<Opened> {
+    opened ??= openAppliance(cli, configured).catch((error) => {
+      opened = undefined;
       throw error;
     });
-    return connection;
+    return opened;
   }
 
   async function open(deliver: Workplace['deliver']): Promise<Workplace> {
-    const opened = await connected();
+    const { desk } = await connected();
     const place: Workplace = {
-      client: opened.client,
-      local: opened.way === 'network' ? undefined : localOf(cli, opened),
-      managedBy: typeof configured?.managed_by === 'string' ? configured.managed_by : 'opentofu',
-      isUsedAllowed: configured?.allow_used === true,
-      caller: opened.way === 'network' ? '' : 'local',
+      ...desk,
+      // Read each time: other resources change them.
       list: (name) => kinds[name].list(place),
       deliver,
       // Nothing is kept before the object is made.
@@ -78,7 +77,7 @@ export function kmsProvider(cli: Cli): KmsProvider {
     return place;
   }
 
-  const isLocal = async () => (await connected()).way !== 'network';
+  const isLocal = async () => (await connected()).connection.way !== 'network';
   const schemas = schemasOfKinds();
   const all = Object.values(kinds).map((kind) => optionsFor(kind, schemas, { open, isLocal }));
   const named = <T>(made: (options: KindOptions) => T): Record<string, T> =>
@@ -91,11 +90,11 @@ export function kmsProvider(cli: Cli): KmsProvider {
       async configure(config) {
         configured = config;
       },
-      resources: named(resourceOf),
+      resources: { ...named(resourceOf), kms_apikey_proof: proofResource(proofAttributes(all), open) },
       dataSources: named(dataSourceOf),
     },
     async close() {
-      await (await connection?.catch(() => undefined))?.close();
+      await (await opened?.catch(() => undefined))?.connection.close();
     },
   };
 }
@@ -121,6 +120,30 @@ function schemasOfKinds(): Schemas {
   // Cast: the declarations of the API use no more of JSON Schema.
   const { definitions } = configurationSchema() as { definitions: Schemas };
   return definitions;
+}
+
+/** Attributes of an entry of `proofs` of API keys. */
+function proofAttributes(all: readonly KindOptions[]): Attributes {
+  return all.find(({ kind }) => kind.name === 'apikey')?.fields.proofs?.nested?.attributes ?? {};
+}
+
+interface Opened {
+  readonly connection: Connection;
+  readonly desk: Desk;
+}
+
+async function openAppliance(cli: Cli, config: ObjectValue): Promise<Opened> {
+  const connection = await connectionFor(cli, config);
+  try {
+    const managedBy = typeof config.managed_by === 'string' ? config.managed_by : 'opentofu';
+    return {
+      connection,
+      desk: await deskAt(cli, connection, { managedBy, isUsedAllowed: config.allow_used === true }),
+    };
+  } catch (error) {
+    await connection.close();
+    throw error;
+  }
 }
 
 /** The named appliance: configurations may be others' work, and none makes a directory be opened or looked for. */
