@@ -22,7 +22,7 @@ import { kmipClient } from './grammar/kmip.ts';
 import { kit, master } from './grammar/master.ts';
 import { oidc } from './grammar/oidc.ts';
 import { globals } from './grammar/option-sets.ts';
-import { age, agePlugin, kubernetes, plugged, tofu } from './grammar/other-software.ts';
+import { age, agePlugin, kubernetes, plugged, provided, tofu, tofuProvider } from './grammar/other-software.ts';
 import { profile } from './grammar/profile.ts';
 import { proof, workload } from './grammar/proof.ts';
 import { sealing } from './grammar/seal.ts';
@@ -94,8 +94,12 @@ function addCommands(kms: GrammarCommand): void {
   kms.group('age', 'keyrings for age and what uses it').add(age, () => import('./commands/age.ts'));
   kms.group('age-plugin', 'the plugin by which age uses keyrings').add(agePlugin, () => import('./commands/age.ts'));
   kms.add(tofu, () => import('./commands/tofu.ts'));
+  kms
+    .group('tofu-provider', 'the provider by which OpenTofu and Terraform make what is in the appliance')
+    .add(tofuProvider, () => import('./commands/provider.ts'));
   kms.add(kubernetes, () => import('./commands/kubernetes.ts'));
   kms.add(plugged, () => import('./commands/age.ts'));
+  kms.add(provided, () => import('./commands/provider.ts'));
 
   kms.commandsGroup('Access and activity:');
   kms.group('account', 'accounts, which own API keys').add(account, () => import('./commands/account.ts'));

@@ -142,7 +142,7 @@ const texts = [
   'kubernetes-plugin',
 ];
 /** Links the executable, which the sources lack; the clean root tests it. */
-const notHere = ['age-plugin install'];
+const notHere = ['age-plugin install', 'tofu-provider install'];
 
 test('what has another shape is found', () => {
   const page = { limit: 1, count: 1, hasMore: false };

@@ -107,15 +107,16 @@ function secrets({ fields }: Wanted, found: FoundKey | undefined): string[] {
   return [...(isSecretNew ? ['apikey'] : []), ...added.flatMap((proof) => proofLabel(proof) ?? [])];
 }
 
-/** Adds a proof and keeps its secret; if that fails, the proof is removed again. */
-async function addProof(desk: Workplace, keyid: string, proof: JsonObject): Promise<void> {
+/** Adds a proof and keeps its secret; if that fails, the proof is removed again. Resolves to its id. */
+export async function addProof(desk: Workplace, keyid: string, proof: JsonObject): Promise<string> {
   const { fingerprint: _, ...fields } = proof;
   // Cast: the schema has checked the fields.
   const made = await desk.client.addProof({ keyid, ...fields } as InputOf<'addProof'>);
   const label = made.kind === 'secret' ? 'apikey' : proofLabel(proof);
-  if (label === undefined) return;
+  if (label === undefined) return made.id;
   try {
     await desk.deliver({ label, text: secretText(made) });
+    return made.id;
   } catch (cause) {
     await desk.client.removeProof({ keyid, proof: made.id });
     throw lost(`the secret of the proof ${proofText(proof)} could not be kept, so the proof was removed again`, cause);

@@ -1,0 +1,92 @@
+// Secrets that the appliance tells once, when a resource is made: in the state only if the configuration says so,
+// encrypted to a keyring or in clear.
+import { encryptBytes } from '../../client/file-streams.ts';
+import { toBase64, utf8 } from '../../crypto/bytes.ts';
+import { KmsError } from '../../errors.ts';
+import type { Secret, Workplace } from '../as-code/kind.ts';
+import type { Attributes } from './attributes.ts';
+import type { ObjectValue } from './values.ts';
+
+/** These are no fields of the API. */
+const field = '';
+
+export const secretAttributes: Attributes = {
+  secrets_to: {
+    about: 'the KeyRing to which secrets are encrypted that the appliance tells once; see `wrapped_secrets`',
+    field,
+    type: 'string',
+    origin: 'optional',
+  },
+  wrapped_secrets: {
+    about: 'with `secrets_to`: each secret as a file of `kms encrypt`, in base64, which `kms decrypt` opens',
+    field,
+    type: ['map', 'string'],
+    origin: 'computed',
+  },
+  keep_secrets: {
+    about: '`true`: secrets are kept in the state, in clear, as `secrets`; whoever can read the state then has them',
+    field,
+    type: 'bool',
+    origin: 'optional',
+  },
+  secrets: {
+    about: 'with `keep_secrets`: the secrets that came with making the object',
+    field,
+    type: ['map', 'string'],
+    origin: 'computed',
+    isSensitive: true,
+  },
+};
+
+/** Whether the configuration says what becomes of secrets. Unknown values are taken for an answer. */
+export function keepsSecrets({ keep_secrets, secrets_to }: ObjectValue): boolean {
+  return (
+    keep_secrets === true ||
+    (keep_secrets !== false && keep_secrets !== null && keep_secrets !== undefined) ||
+    !!secrets_to
+  );
+}
+
+interface SecretKeeper {
+  readonly deliver: Workplace['deliver'];
+  /** Values of `secrets` and `wrapped_secrets`, after those of `prior`. */
+  values(prior: ObjectValue): ObjectValue;
+}
+
+/** Keeps secrets as the configuration says. `client` asks for the ring to encrypt to. */
+export function secretKeeper(
+  { keep_secrets, secrets_to }: ObjectValue,
+  client: () => Promise<Workplace['client']>,
+): SecretKeeper {
+  const [clear, wrapped]: [Record<string, string>, Record<string, string>] = [{}, {}];
+  return {
+    async deliver({ label, text }: Secret) {
+      if (typeof secrets_to === 'string') wrapped[label] = await wrappedTo(secrets_to, text, await client());
+      // Ready to be used in an expression.
+      if (keep_secrets === true) clear[label] = text.trimEnd();
+      if (!(label in wrapped) && !(label in clear)) throw noKeeper();
+    },
+    values: ({ secrets, wrapped_secrets }) => ({
+      secrets: merged(secrets, clear),
+      wrapped_secrets: merged(wrapped_secrets, wrapped),
+    }),
+  };
+}
+
+/** Null if there are none. */
+function merged(prior: ObjectValue[string] | undefined, more: Readonly<Record<string, string>>): ObjectValue[string] {
+  const all = { ...Object(prior), ...more };
+  return Object.keys(all).length > 0 ? all : null;
+}
+
+async function wrappedTo(ring: string, text: string, client: Workplace['client']): Promise<string> {
+  // The appliance made the secret: a false public key would tell it nothing new.
+  const { bytes } = await encryptBytes(utf8(text), { client, ring, publicKey: ({ publicKey }) => publicKey });
+  return toBase64(bytes);
+}
+
+export function noKeeper(): KmsError {
+  return new KmsError('invalid', 'the appliance tells a secret once, and nothing says where it is kept', {
+    hint: 'set secrets_to to a keyring, or keep_secrets = true if the state is encrypted; or make it without a secret',
+  });
+}

@@ -1,0 +1,129 @@
+// The resource `kms_apikey_proof`: one proof of an API key, for keys whose proofs are made in several places. The list
+// `proofs` of `kms_apikey` is for those made in one.
+import type { Proof } from '../../api/proofs.ts';
+import { KmsError } from '../../errors.ts';
+import type { JsonObject } from '../../model/json.ts';
+import type { Workplace } from '../as-code/kind.ts';
+import { addProof } from '../as-code/kinds/apikey.ts';
+import { exportedProof, proofChanges, proofLabel, proofProblems } from '../as-code/proof-matching.ts';
+import { type Attribute, type Attributes, fieldOf, valueOfField } from './attributes.ts';
+import { keepsSecrets, noKeeper, secretAttributes, secretKeeper } from './kept-secrets.ts';
+import type { KindOptions } from './resource.ts';
+import type { Instance, Problem, ResourceType } from './service.ts';
+import { hasUnknown, mapped, type ObjectValue } from './values.ts';
+
+const own: Attributes = {
+  id: { about: 'its id', field: '', type: 'string', origin: 'computed' },
+  keyid: { about: 'id of the API key', field: '', type: 'string', origin: 'required', replaces: true },
+};
+
+/** `fields` are the attributes of an entry of `proofs`. */
+export function proofResource(fields: Attributes, open: KindOptions['open']): ResourceType {
+  const proofFields = mapped(fields, asOwn);
+  const attributes = { ...own, ...proofFields, ...secretAttributes };
+
+  const wantedOf = (values: ObjectValue): JsonObject =>
+    Object.fromEntries(
+      Object.entries(proofFields).flatMap(([name, attribute]) => {
+        const value = values[name] ?? null;
+        return value === null || hasUnknown(value) ? [] : [[attribute.field, fieldOf(attribute, value)]];
+      }),
+    );
+
+  /** Values of `before` stay as they are, unless the proof trusts something else. */
+  function instanceOf(proof: Proof, before: ObjectValue, more: ObjectValue = {}): Instance {
+    const shown = exportedProof(proof);
+    const wanted = wantedOf(before);
+    const isOther = wanted.kind === undefined || proofChanges([wanted], [proof]).added.length > 0;
+    const state = {
+      ...mapped(attributes, (_, name) => before[name] ?? null),
+      ...(isOther && mapped(proofFields, (attribute) => valueOfField(attribute, shown[attribute.field]))),
+      id: proof.id,
+      active: proof.active,
+      ...more,
+    };
+    return { state, memory: null };
+  }
+
+  function problemsOf(config: ObjectValue): readonly Problem[] {
+    if (Object.values(config).some(hasUnknown)) return [];
+    const wanted = wantedOf(config);
+    const problems = proofProblems([wanted], [wanted]).map(({ path, message }) => {
+      const [each] = Object.entries(proofFields).find(([, { field }]) => field === path[2]) ?? [];
+      return { path: each === undefined ? [] : [each], message: each === undefined ? message : `${each}: ${message}` };
+    });
+    if (proofLabel(wanted) === undefined || keepsSecrets(config)) return problems;
+    const { message, hint } = noKeeper();
+    return [...problems, { path: [], message, hint }];
+  }
+
+  return {
+    about: 'A proof of an API key. For a key of `kms_apikey` that names its `proofs`, it would be removed again.',
+    attributes,
+    problems: problemsOf,
+    async refused() {
+      return [];
+    },
+    unsettled: () => [],
+    async read(state) {
+      const proof = await proofAt(await open(refuse), String(state.keyid), String(state.id));
+      return proof ? instanceOf(proof, state) : null;
+    },
+    async create(config) {
+      const keeper = secretKeeper(config, async () => (await open(refuse)).client);
+      const desk = await open(keeper.deliver);
+      const keyid = String(config.keyid);
+      const id = await addProof(desk, keyid, wantedOf(config));
+      const made = await proofAt(desk, keyid, id);
+      if (!made) throw new KmsError('internal', `the new proof ${id} is not there`);
+      return instanceOf(made, config, keeper.values({}));
+    },
+    async remains() {
+      // It was removed again if its secret could not be kept.
+      return null;
+    },
+    async update(config, prior) {
+      const desk = await open(refuse);
+      const [keyid, id] = [String(prior.keyid), String(prior.id)];
+      await desk.client.updateProof({ keyid, proof: id, active: config.active !== false });
+      const changed = await proofAt(desk, keyid, id);
+      if (!changed) throw new KmsError('not-found', `the proof ${id} is gone`, { hint: 'plan again' });
+      const { secrets = null, wrapped_secrets = null } = prior;
+      return instanceOf(changed, config, { secrets, wrapped_secrets });
+    },
+    async remove({ keyid, id }) {
+      const desk = await open(refuse);
+      if (!(await proofAt(desk, String(keyid), String(id)))) return;
+      await desk.client.removeProof({ keyid: String(keyid), proof: String(id) });
+    },
+    async imported(given) {
+      const [keyid = '', id] = given.split('/');
+      if (id === undefined) throw new KmsError('invalid', 'expected the ids of API key and proof: KEYID/PROOF');
+      const proof = await proofAt(await open(refuse), keyid, id);
+      if (!proof) throw new KmsError('not-found', `there is no proof ${id} of the API key ${keyid}`);
+      return { ...mapped(attributes, () => null), id, keyid };
+    },
+  };
+}
+
+/** All but `active` make another proof. */
+function asOwn(attribute: Attribute): Attribute {
+  const isRequired = attribute.field === 'kind';
+  const origin = isRequired ? 'required' : attribute.field === 'active' ? 'either' : 'optional';
+  return { ...attribute, origin, ...(attribute.field !== 'active' && { replaces: true as const }) };
+}
+
+/** Undefined if there is none, or the API key is gone. */
+async function proofAt({ client }: Workplace, keyid: string, id: string): Promise<Proof | undefined> {
+  try {
+    const { proofs = [] } = await client.getApiKey({ apikeyid: keyid, proofs: true });
+    return proofs.find((proof) => proof.id === id);
+  } catch (error) {
+    if (error instanceof KmsError && error.code === 'not-found') return undefined;
+    throw error;
+  }
+}
+
+async function refuse(): Promise<never> {
+  throw noKeeper();
+}

@@ -1,0 +1,271 @@
+// Resources and data sources for the kinds of objects that configuration as code knows: found, compared, made, changed
+// and removed as `kms apply` does it.
+import { fileProblems } from '../../api/configuration.ts';
+import { KmsError } from '../../errors.ts';
+import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import type { Found, Kind, Wanted, Workplace } from '../as-code/kind.ts';
+import { type Attribute, type Attributes, fieldOf, valueOfField } from './attributes.ts';
+import { keepsSecrets, noKeeper, secretAttributes, secretKeeper } from './kept-secrets.ts';
+import type { DataSource, Instance, Problem, ResourceType } from './service.ts';
+import { hasUnknown, mapped, type ObjectValue } from './values.ts';
+
+export interface KindOptions {
+  readonly kind: Kind;
+  readonly about: string;
+  /** Attributes for the kind's fields. */
+  readonly fields: Attributes;
+  /** Whether making one may bring secrets. */
+  readonly hasSecrets: boolean;
+  /** Fields that stay as they are once the object is made. */
+  readonly fixed: ReadonlySet<string>;
+  /** The appliance. Secrets that making an object brings go to `deliver`. */
+  open(deliver: Workplace['deliver']): Promise<Workplace>;
+  /** Whether the appliance is the one of this machine. */
+  isLocal(): Promise<boolean>;
+}
+
+const id: Attribute = { about: 'its id', field: '', type: 'string', origin: 'computed' };
+const name: Attribute = { about: 'its name', field: 'name', type: 'string', origin: 'required' };
+
+export function resourceOf(options: KindOptions): ResourceType {
+  const { kind, about, fields, hasSecrets, open } = options;
+  const attributes = { id, name: { ...name, replaces: true as const }, ...fields, ...(hasSecrets && secretAttributes) };
+
+  /** Values of `before` stay as they are unless the object differs from them. */
+  function instanceOf(found: Found, before: ObjectValue, more: ObjectValue = {}): Instance {
+    const differences = kind.differences(wantedOf(options, before), found);
+    const changed = new Set(differences.map(({ field }) => field.split('.')[0]));
+    // Some fields are shown by an exported file alone, or where they differ.
+    const differing = Object.fromEntries(differences.map(({ field, before }) => [field, before]));
+    const shown: JsonObject = { ...kind.exported(found), ...differing, ...found.fields };
+    const isNamed = typeof before.name === 'string' && kind.nameKey(before.name) === kind.nameKey(found.name);
+    const state = {
+      ...mapped(attributes, (_, each) => before[each] ?? null),
+      ...mapped(fields, (attribute, each) => {
+        const value = before[each] ?? null;
+        const isKept = value !== null && !changed.has(attribute.field) && !hasUnknown(value);
+        return isKept ? value : valueOfField(attribute, shown[attribute.field]);
+      }),
+      id: found.id,
+      name: isNamed ? (before.name ?? null) : found.name,
+      ...more,
+    };
+    return { state, memory: found };
+  }
+
+  /** Found by its name, or, if it has another name by now, by its id. */
+  async function found(desk: Workplace, { id, name }: ObjectValue): Promise<Found | undefined> {
+    const named = await kind.find?.(desk, String(name));
+    const found = named?.id === id ? named : (await kind.list(desk)).find((each) => each.id === id);
+    return found && detailed(kind, desk, found);
+  }
+
+  return {
+    about,
+    attributes,
+    problems: (config) => fieldProblems(options, config),
+    async read(state) {
+      const object = await found(await open(refuse), state);
+      return object ? instanceOf(object, state) : null;
+    },
+    refused: (config, prior) => refusals(options, config, prior),
+    unsettled: (config, prior) => (secretsOf(options, config, prior).length > 0 ? ['secrets', 'wrapped_secrets'] : []),
+    async create(config) {
+      const keeper = secretKeeper(config, async () => (await open(refuse)).client);
+      const desk = await open(keeper.deliver);
+      const wanted = wantedOf(options, config);
+      if (kind.remove) await createNew(kind, desk, wanted);
+      else await adopt(kind, desk, wanted);
+      const made = await namedObject(kind, desk, wanted.name);
+      if (!made) throw new KmsError('internal', `the new ${kind.noun[0]} ${wanted.name} is not there`);
+      return instanceOf(made, config, hasSecrets ? keeper.values({}) : {});
+    },
+    async remains(config) {
+      const desk = await open(refuse);
+      const made = await namedObject(kind, desk, String(config.name));
+      // Not one that was there before, nor one that is made again.
+      return made?.managedBy === desk.managedBy && !made.isUnfinished ? instanceOf(made, config) : null;
+    },
+    async update(config, prior) {
+      const keeper = secretKeeper(config, async () => (await open(refuse)).client);
+      const desk = await open(keeper.deliver);
+      const object = await found(desk, prior);
+      if (!object) throw gone(kind, String(prior.name));
+      const wanted = wantedOf(options, config);
+      await change(kind, desk, wanted, object);
+      const changed = await found(desk, prior);
+      if (!changed) throw gone(kind, String(prior.name));
+      return instanceOf(changed, config, hasSecrets ? keeper.values(prior) : {});
+    },
+    async remove(state) {
+      const desk = await open(refuse);
+      const object = await found(desk, state);
+      if (!object || !kind.remove) return;
+      const reason = await kind.keptBecause?.(desk, object, new Set());
+      if (reason !== undefined) throw new KmsError('refused', `the ${kind.noun[0]} ${object.name} is kept: ${reason}`);
+      await kind.remove(desk, object);
+    },
+    async imported(given) {
+      const desk = await open(refuse);
+      const object = await namedObject(kind, desk, given, given);
+      if (!object) throw new KmsError('not-found', `there is no ${kind.noun[0]} with the name or id ${given}`);
+      return { ...mapped(attributes, () => null), id: object.id, name: object.name };
+    },
+  };
+}
+
+export function dataSourceOf(options: KindOptions): DataSource {
+  const { kind, fields, open } = options;
+  const shown = mapped(fields, (attribute) => asComputed(attribute));
+  return {
+    about: options.about,
+    attributes: { id, name, ...shown },
+    problems: () => [],
+    async read(config) {
+      const desk = await open(refuse);
+      const object = await namedObject(kind, desk, String(config.name));
+      if (!object) throw new KmsError('not-found', `there is no ${kind.noun[0]} ${config.name}`);
+      const values = { ...kind.exported(object), ...object.fields };
+      return {
+        id: object.id,
+        name: config.name ?? null,
+        ...mapped(shown, (attribute) => valueOfField(attribute, values[attribute.field])),
+      };
+    },
+  };
+}
+
+function asComputed({ replaces: _, ...attribute }: Attribute): Attribute {
+  const { nested } = attribute;
+  return {
+    ...attribute,
+    origin: 'computed',
+    ...(nested && { nested: { ...nested, attributes: mapped(nested.attributes, asComputed) } }),
+  };
+}
+
+/** The object that a configuration or a state describes, as far as it is known. */
+function wantedOf({ kind, fields }: KindOptions, values: ObjectValue): Wanted {
+  const given = Object.entries(fields).flatMap(([each, attribute]) => {
+    const value = values[each] ?? null;
+    return value === null || hasUnknown(value) ? [] : [[attribute.field, fieldOf(attribute, value)]];
+  });
+  return { kind: kind.name, name: String(values.name), fields: Object.fromEntries(given) };
+}
+
+/** Throws `refused` if nothing can be changed now. */
+async function change(kind: Kind, desk: Workplace, wanted: Wanted, found: Found): Promise<void> {
+  const differences = kind.differences(wanted, found);
+  if (differences.length === 0) return;
+  const reason = await kind.blockedBecause?.(desk, found, differences);
+  if (reason !== undefined)
+    throw new KmsError('refused', `the ${kind.noun[0]} ${found.name} stays as it is: ${reason}`);
+  await kind.update(desk, wanted, found, differences);
+}
+
+/** Throws `conflict` if there are several of that name. */
+async function namedObject(kind: Kind, desk: Workplace, name: string, id?: string): Promise<Found | undefined> {
+  const found = (await kind.find?.(desk, name)) ?? (await listedObject(kind, desk, name, id));
+  return found && detailed(kind, desk, found);
+}
+
+async function listedObject(kind: Kind, desk: Workplace, name: string, id?: string): Promise<Found | undefined> {
+  const all = await kind.list(desk);
+  const known = all.find((each) => each.id === id);
+  const [first, second] = all.filter((each) => kind.nameKey(each.name) === kind.nameKey(name));
+  if (known || !second) return known ?? first;
+  throw new KmsError('conflict', `there are several ${kind.noun[1]} ${name}`, { hint: 'give another name, or the id' });
+}
+
+async function detailed(kind: Kind, desk: Workplace, found: Found): Promise<Found> {
+  return (await kind.detail?.(desk, found, 'all')) ?? found;
+}
+
+/** Throws `conflict` if there is such an object. One that an earlier run left unfinished is removed first. */
+async function createNew(kind: Kind, desk: Workplace, wanted: Wanted): Promise<void> {
+  const there = await namedObject(kind, desk, wanted.name);
+  if (there?.isUnfinished && there.managedBy === desk.managedBy) await kind.remove?.(desk, there);
+  else if (there) {
+    throw new KmsError('conflict', `there is a ${kind.noun[0]} ${wanted.name} already`, {
+      hint: `import it (\`tofu import ADDRESS ${there.id}\`), or choose another name`,
+    });
+  }
+  await kind.create(desk, wanted);
+}
+
+/** Changes what is always there. */
+async function adopt(kind: Kind, desk: Workplace, wanted: Wanted): Promise<void> {
+  const there = await namedObject(kind, desk, wanted.name);
+  if (!there) throw new KmsError('not-found', `there is nothing to change: no ${kind.noun[0]} ${wanted.name}`);
+  await change(kind, desk, wanted, there);
+}
+
+function gone(kind: Kind, name: string): KmsError {
+  return new KmsError('not-found', `the ${kind.noun[0]} ${name} is gone`, { hint: 'plan again' });
+}
+
+/** For calls that make nothing. */
+async function refuse(): Promise<never> {
+  throw noKeeper();
+}
+
+/** Problems that are seen without the appliance, of what is known of the configuration. */
+function fieldProblems(options: KindOptions, config: ObjectValue): readonly Problem[] {
+  const { kind, fields } = wantedOf(options, config);
+  const isNamed = typeof config.name === 'string';
+  const problems = fileProblems(kind, { ...fields, ...(isNamed && { name: config.name }) });
+  return problems
+    .filter(({ path: [field] }) => isNamed || field !== 'name')
+    .map(({ path, message }) => problemAt({ name, ...options.fields }, path, message));
+}
+
+/** A problem of a field, as one of its attribute. */
+function problemAt(attributes: Attributes, path: readonly (string | number)[], message: string): Problem {
+  const [field, ...rest] = path;
+  const [each] = Object.entries(attributes).find(([, attribute]) => attribute.field === field) ?? [];
+  if (each === undefined) return { path: [], message };
+  return { path: [each], message: `${[each, ...rest].join('.')}: ${message}` };
+}
+
+/** Problems that are certain. A new object can be judged once all of it is known. */
+async function refusals(
+  options: KindOptions,
+  config: ObjectValue,
+  prior: Instance | null,
+): Promise<readonly Problem[]> {
+  const { kind, fields, fixed } = options;
+  if (!prior && Object.values(config).some(hasUnknown)) return [];
+  const wanted = wantedOf(options, config);
+  const found = prior ? rememberedObject(prior) : undefined;
+  // Without a memory of the object, the appliance judges.
+  if (prior && !found) return [];
+  const differences = found ? kind.differences(wanted, found) : [];
+  const around = { isLocal: await options.isLocal(), found: () => [], wanted: () => [] };
+  const problems = kind.problems(wanted, found ?? alwaysThere(kind, wanted), differences, around);
+  const named = problems.map(({ path, message }) => ({
+    ...problemAt(fields, path, message),
+    isSolvedByNew: found !== undefined && fixed.has(String(path[0])),
+  }));
+  if (keepsSecrets(config) || secretsOf(options, config, prior).length === 0) return named;
+  const { message, hint } = noKeeper();
+  return [...named, { path: [], message, hint }];
+}
+
+/** Stands for an object of a kind of which none is made. */
+function alwaysThere(kind: Kind, { name }: Wanted): Found | undefined {
+  return kind.remove ? undefined : { id: '', name, fields: {} };
+}
+
+/** Labels of the secrets that the change brings. */
+function secretsOf(options: KindOptions, config: ObjectValue, prior: Instance | null): readonly string[] {
+  if (!options.hasSecrets) return [];
+  const found = prior ? rememberedObject(prior) : undefined;
+  return prior && !found ? [] : options.kind.secrets(wantedOf(options, config), found);
+}
+
+/** The object as it was when it was read or changed last. */
+function rememberedObject({ memory }: Instance): Found | undefined {
+  const { id, name, fields } = Object(memory);
+  // Cast: the provider itself wrote it, and OpenTofu kept it.
+  return typeof id === 'string' && typeof name === 'string' && isJsonObject(fields) ? (memory as Found) : undefined;
+}

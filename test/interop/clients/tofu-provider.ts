@@ -1,0 +1,178 @@
+// OpenTofu with the provider that the executable is: accounts, API keys, keyrings, managed keys and users as resources.
+import { mkdirSync } from 'node:fs';
+import { type Desk, expect } from '../desk.ts';
+import { goModuleProgram } from '../install.ts';
+import { type Client, scenario } from './client.ts';
+
+const version = 'v1.10.6';
+
+const main = `terraform {
+  required_providers {
+    kms = {
+      source = "kms.internal/kms/kms"
+    }
+  }
+}
+provider "kms" {}
+variable "notes" {
+  default = "nightly"
+}
+variable "type" {
+  default = "aes256-gcm"
+}
+resource "terraform_data" "later" {
+  input = var.notes
+}
+resource "kms_account" "billing" {
+  name  = "billing"
+  notes = terraform_data.later.output
+  props = {
+    team = "finance"
+    sla  = { hours = 4, days = ["mon", "tue"] }
+  }
+}
+resource "kms_keyring" "payroll" {
+  name       = "Payroll"
+  public_key = file("payroll.pem")
+  config = {
+    rotate_after = 7776000
+  }
+}
+resource "kms_managed_key" "unseal" {
+  name    = "unseal"
+  type    = var.type
+  aliases = ["apps/unseal", "vault"]
+  tags    = { team = "platform" }
+
+  deletion_allowed = true
+}
+resource "kms_apikey" "batch" {
+  name       = "nightly batch"
+  account_id = kms_account.billing.name
+  secrets_to = kms_keyring.payroll.name
+  flags = {
+    "keyring.payroll.encrypt" = true
+    "key.unseal.decrypt"      = true
+  }
+  allowed_addresses = ["192.0.2.0/24", "127.0.0.1"]
+}
+resource "kms_apikey" "ci" {
+  name       = "ci"
+  account_id = kms_account.billing.name
+  secret     = false
+  flags      = { "key.unseal.encrypt" = true }
+  proofs = [{
+    kind     = "jwt"
+    name     = "forge"
+    issuer   = "https://forge.example.org"
+    audience = ["kms"]
+    subject  = "repo:acme/payroll:ref:refs/heads/main"
+    claims   = jsonencode({ environment = "prod" })
+  }]
+}
+resource "kms_user" "ada" {
+  name         = "ada"
+  email        = "ada@example.org"
+  first_name   = "Ada"
+  last_name    = "Lovelace"
+  keep_secrets = true
+}
+data "kms_account" "billing" {
+  name       = kms_account.billing.name
+  depends_on = [kms_account.billing]
+}
+output "account" {
+  value = data.kms_account.billing.id
+}
+output "secret" {
+  value = kms_apikey.batch.wrapped_secrets["apikey"]
+}
+output "invite" {
+  value     = kms_user.ada.secrets["invite"]
+  sensitive = true
+}
+`;
+
+export const tofuProvider: Client = {
+  name: 'terraform-provider-kms',
+  from: 'Go',
+  async install() {
+    const program = await goModuleProgram('github.com/opentofu/opentofu', version, './cmd/tofu');
+    return {
+      version,
+      scenarios: [
+        scenario('as a provider: init, plan, apply, again, drift, change, replace, import, destroy', (desk) =>
+          lifeOfResources(desk, program),
+        ),
+      ],
+    };
+  },
+};
+
+async function lifeOfResources(desk: Desk, program: string): Promise<void> {
+  await desk.kms('tofu-provider', 'install', '--dir', desk.path('mirror'));
+  const cwd = desk.path('tofu-provider');
+  mkdirSync(cwd);
+  desk.write(
+    'tofu.rc',
+    `provider_installation {\n  filesystem_mirror {\n    path = "${desk.path('mirror')}"\n  }\n}\n`,
+  );
+  desk.write('tofu-provider/main.tf', main);
+  const { privateKey, publicKey } = await ringPair();
+  desk.write('tofu-provider/payroll.pem', publicKey);
+  desk.write('payroll.key', privateKey);
+  const env = {
+    ...desk.own(desk.root.key),
+    TF_CLI_CONFIG_FILE: desk.path('tofu.rc'),
+    CHECKPOINT_DISABLE: '1',
+    TF_IN_AUTOMATION: '1',
+  };
+  const opts = { cwd, env };
+  const tofu = async (...args: string[]) => (await desk.run(program, [...args, '-no-color'], opts)).stdout;
+  const unchanged = () => tofu('plan', '-detailed-exitcode');
+
+  await tofu('init');
+  await tofu('validate');
+  expect(await tofu('apply', '-auto-approve'), /7 added, 0 changed, 0 destroyed/);
+  await unchanged();
+  const secret = desk.write('secret.kms', Buffer.from(await tofu('output', '-raw', 'secret'), 'base64'));
+  const opened = await desk.run('kms', ['decrypt', '--private-key', desk.path('payroll.key'), secret], {
+    env: desk.own(desk.root.key),
+  });
+  expect(opened.stdout, /^kms_[0-9A-Za-z]{49}\n?$/);
+  expect(await tofu('output', '-raw', 'invite'), /\/console\/invite\?token=/);
+
+  // Drift is seen, and mended.
+  await desk.kms('account', 'update', 'billing', '--notes', 'by hand');
+  expect(await tofu('plan'), /notes += "by hand" -> "nightly"/);
+  expect(await tofu('apply', '-auto-approve'), /0 added, 1 changed, 0 destroyed/);
+  expect(await desk.kms('account', 'show', 'billing'), /nightly/);
+
+  // Gone by hand, so made again.
+  await desk.kms('key', 'delete', 'unseal', '--yes');
+  expect(await tofu('apply', '-auto-approve'), /1 added, 0 changed, 0 destroyed/);
+
+  // A value that is not known in the plan stays unknown; what cannot change is replaced.
+  expect(await tofu('apply', '-auto-approve', '-var', 'notes=weekly'), /0 added, 2 changed, 0 destroyed/);
+  expect(
+    await tofu('plan', '-var', 'notes=weekly', '-var', 'type=aes128-gcm'),
+    /type += "aes256-gcm" -> "aes128-gcm" # forces replacement/,
+  );
+
+  // Import by name and by id.
+  for (const id of ['billing', (await tofu('output', '-raw', 'account')).trim()]) {
+    await tofu('state', 'rm', 'kms_account.billing');
+    await tofu('import', 'kms_account.billing', id);
+  }
+  await tofu('apply', '-auto-approve');
+  await unchanged();
+
+  expect(await tofu('destroy', '-auto-approve'), /7 destroyed/);
+  await desk.refused('kms', ['account', 'show', 'billing'], { env: desk.own(desk.root.key) });
+}
+
+async function ringPair(): Promise<{ privateKey: string; publicKey: string }> {
+  const { generateKeyPairSync } = await import('node:crypto');
+  const pem = { type: 'pkcs8', format: 'pem' } as const;
+  return generateKeyPairSync('x25519', { privateKeyEncoding: pem, publicKeyEncoding: { type: 'spki', format: 'pem' } });
+}
