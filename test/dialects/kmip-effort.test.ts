@@ -223,7 +223,7 @@ test('the effort of a message tells when a turn is over, and when there is enoug
   );
   assert.equal(
     turns(() => effort.look(256 * 1024), 10),
-    3,
+    2,
     'long attributes are long to read',
   );
   assert.equal(

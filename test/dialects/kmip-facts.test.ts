@@ -50,7 +50,7 @@ test('a change of 2.x is about the only value, the current one, or all of those 
   const change = (operation: string, ...fields: readonly Item[]) => c.ask(operation, [uid(id), ...fields], v2);
   const done = async (operation: string, ...fields: readonly Item[]) => {
     const { status, message } = await change(operation, ...fields);
-    assert.equal(status, 0, message);
+    assert.equal(status, 0, `${message}`);
   };
   const refused = async (operation: string, ...fields: readonly Item[]) => {
     const { status, reason } = await change(operation, ...fields);
