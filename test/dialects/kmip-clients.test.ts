@@ -27,6 +27,7 @@ import {
   template,
   uid,
   withPassword,
+  wrappingBy,
 } from '../support/kmip-client.ts';
 
 const kmipRecords = async (a: Appliance) => (await a.activity()).filter(({ props }) => props.dialect === 'kmip');
@@ -303,6 +304,43 @@ test('each item has a record, granted or denied, without values', async () => {
   assert.equal(denied?.props.reason, reasons.permissionDenied);
   const all = JSON.stringify(records) + a.log.join('');
   for (const secret of [material.toString('base64'), material.toString('hex')]) assert.ok(!all.includes(secret));
+});
+
+test('the record of a refused item names its object if the client may know of it, or else the id asked for', async () => {
+  const a = await testAppliance();
+  const { status, body } = await a.call('POST', '/managed-keys', { name: 'seal' });
+  assert.equal(status, 200);
+  const seal: string = body.key.id;
+  const stranger = await KmipClient.make(a, 'kmip.*');
+  const hidden = await stranger.aes();
+  const client = await KmipClient.make(a, 'kmip.create', 'key.seal.read');
+  const own = await client.aes();
+  const long = 'x'.repeat(70_000);
+  const asked = async (operation: string, id: string) => {
+    const { message } = await client.ask(operation, [uid(id)]);
+    const [record] = await kmipRecords(a);
+    const { props, ringname } = record ?? assert.fail('no record');
+    return { object: props.object, asked: props.asked, ringname, message };
+  };
+  const [name, named] = [`kmip-${own.slice(5)}`, { type: 'managed-key', id: own }];
+  for (const operation of ['Get', 'Destroy']) {
+    const known = await asked(operation, own);
+    assert.deepEqual([known.object, known.asked, known.ringname], [{ ...named, name }, undefined, name]);
+    const shared = await asked(operation, seal);
+    const told = { type: 'managed-key', id: seal, name: 'seal' };
+    assert.deepEqual([shared.object, shared.asked, shared.ringname], [told, undefined, 'seal']);
+    const [unseen, absent] = [await asked(operation, hidden), await asked(operation, 'nothing')];
+    assert.deepEqual([unseen.object, unseen.asked, unseen.ringname], [undefined, hidden, '']);
+    assert.deepEqual([absent.object, absent.asked, absent.ringname], [undefined, 'nothing', '']);
+    assert.equal(unseen.message, absent.message, 'the client is told the same');
+    assert.equal((await asked(operation, long)).asked, long.slice(0, 256));
+  }
+  const kek = await stranger.aes();
+  const all = await KmipClient.make(a, 'kmip.*');
+  const mine = await all.aes();
+  assert.equal(await all.refused('Get', [uid(mine), wrappingBy(kek)]), reasons.itemNotFound);
+  const [record] = await kmipRecords(a);
+  assert.deepEqual([record?.props.object, record?.props.asked], [undefined, kek]);
 });
 
 test('a client whose key is switched off, or not for its address, gets nothing, and that is recorded', async () => {

@@ -204,6 +204,8 @@ test('usage limits are counted down [5.1]', async () => {
   );
   const id = await c.aes(['Usage Limits', limits]);
   const allocation = [uid(id), long(tags.usageLimitsCount, 500n)];
+  assert.equal(await c.refused('Get Usage Allocation', allocation), reasons.illegalOperation, 'it is not active');
+  await c.did('Activate', [uid(id)]);
   await c.did('Get Usage Allocation', allocation);
   await c.did('Get Usage Allocation', allocation);
   assert.equal(await c.refused('Get Usage Allocation', allocation), reasons.permissionDenied);
@@ -216,6 +218,20 @@ test('usage limits are counted down [5.1]', async () => {
   ]);
   assert.equal(fieldOf(unfit, tags.usageLimitsCount, 'long'), 0n);
   assert.equal(fieldOf(unfit, tags.cryptographicUsageMask, 'integer'), 12);
+  assert.deepEqual(idsIn(unfit), []);
+  const allocate = (fit: string, count: bigint) =>
+    c.refused('Get Usage Allocation', [uid(fit), long(tags.usageLimitsCount, count)]);
+  assert.equal(await allocate(id, -5n), reasons.invalidField);
+  assert.equal(await c.refused('Get Usage Allocation', [uid(id)]), reasons.invalidMessage);
+  const unlimited = await c.aes(['Activation Date', 1]);
+  assert.equal(await allocate(unlimited, 1n), reasons.illegalOperation);
+  const decrypting = await c.aes(['Activation Date', 1], ['Usage Limits', limits], ['Cryptographic Usage Mask', 8]);
+  assert.equal(await allocate(decrypting, 1n), reasons.illegalOperation);
+  for (const code of [2, 5]) {
+    const ended = await c.aes(['Activation Date', 1], ['Usage Limits', limits]);
+    await c.did('Revoke', [uid(ended), revocation(code)]);
+    assert.equal(await allocate(ended, 1n), reasons.illegalOperation);
+  }
 });
 
 test('extensions of a message are ignored unless they are critical [7.1, 7.2]', async () => {

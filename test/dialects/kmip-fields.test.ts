@@ -181,6 +181,7 @@ test('dates that have come, and limits of which a part was taken, stay', async (
   const c = await KmipClient.make(a, 'kmip.*');
   const now = Math.floor(a.world.now() / 1000);
   const id = await c.aes(
+    ['Activation Date', now],
     ['Process Start Date', now + 10],
     ['Usage Limits', limits(1, 100n, long(tags.usageLimitsCount, 7n))],
   );

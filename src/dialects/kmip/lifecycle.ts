@@ -195,7 +195,7 @@ export const getUsageAllocation: Operation = {
   run(work, payload) {
     const object = work.find(payload, 'export');
     const count = fieldOf(payload, tags.usageLimitsCount, 'long');
-    if (count === undefined) throw new Refusal(reasons.missingData, 'the count is missing');
+    if (count === undefined) throw new Refusal(reasons.invalidMessage, 'the count is missing');
     if (count < 0n) throw new Refusal(reasons.invalidField, 'expected a count of 0 or more');
     needProtecting(work, object);
     takeAllocation(work, object, count);
@@ -203,7 +203,7 @@ export const getUsageAllocation: Operation = {
   },
 };
 
-/** Throws `Refusal` for an object without limits, or that protects nothing now (specification 1.4 §11.17). */
+/** Throws `Refusal` for an object without limits, or that protects nothing now (specification 1.4 §11.19). */
 function needProtecting(work: Work, object: KmipObject): void {
   const refuse = (problem: string, later?: number) => new Refusal(reasons.illegalOperation, problem, later);
   if (usageLeft(object) === undefined) throw refuse('the object has no usage limits');
