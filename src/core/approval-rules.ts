@@ -135,7 +135,7 @@ function concerns({ users }: Pick<Tables, 'users'>, caller: Caller, rule: Approv
 }
 
 /** By id or name. Throws `not-found`. */
-export function findRule({ approvalRules }: Pick<Tables, 'approvalRules'>, ref: string): ApprovalRule {
+function findRule({ approvalRules }: Pick<Tables, 'approvalRules'>, ref: string): ApprovalRule {
   const rules = approvalRules.list();
   const rule = rules.find(({ id }) => id === ref) ?? rules.find(({ name }) => name === ref);
   if (rule) return rule;
@@ -159,7 +159,10 @@ function checked(tx: Tables, others: readonly ApprovalRule[], rule: ApprovalRule
   return { ...rule, vouched: approversOf(tx, rule).map(({ id }) => id) };
 }
 
-function approversGiven(tx: Tables, { users, flag }: Body<'createApprovalRule'>['approvers']): ApprovalTerms['approvers'] {
+function approversGiven(
+  tx: Tables,
+  { users, flag }: Body<'createApprovalRule'>['approvers'],
+): ApprovalTerms['approvers'] {
   return flag === undefined ? { users: idsOf(tx, 'approvers', users ?? []) } : { flag: flag.toLowerCase() };
 }
 
@@ -173,7 +176,7 @@ function idsOf({ users }: Pick<Tables, 'users'>, field: string, refs: readonly s
   return [...new Set(ids)];
 }
 
-export function ruleThing({ id, name }: Pick<ApprovalRule, 'id' | 'name'>): ResourceRef {
+function ruleThing({ id, name }: Pick<ApprovalRule, 'id' | 'name'>): ResourceRef {
   return { type: 'approval-rule', id, name };
 }
 

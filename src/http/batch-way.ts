@@ -2,8 +2,8 @@
 // is known by its certificate, each act is authorized and done in a savepoint, and each has its record. The answer
 // waits until all of that is durable.
 import { activityRecord } from '../core/activity.ts';
-import type { Caller, Context, Tenant, World } from '../core/context.ts';
 import type { NeedsWords, Wait } from '../core/approval-decision.ts';
+import type { Caller, Context, Tenant, World } from '../core/context.ts';
 import { authenticate, authenticateCertificate, type Bearer, noteKeyUse } from '../core/credential.ts';
 import { rehearse } from '../core/key-rehearsal.ts';
 import { inPlace, type KeyWork } from '../core/key-work.ts';
@@ -13,6 +13,7 @@ import type { ActivityDetails } from '../model/activity-details.ts';
 import type { Transaction } from '../store/port.ts';
 import type { Slices } from '../store/sql.ts';
 import type { AppliancePort, OpenState } from './appliance-port.ts';
+import { tell } from './approval-notices.ts';
 import { type FairQueue, Turn } from './fair-queue.ts';
 import { holdUntilDecided } from './held-requests.ts';
 import type { ApiRequest } from './request.ts';
@@ -43,9 +44,9 @@ export class BatchContext implements Context {
   readonly acts: Act[] = [];
   /** The note of the act under way. */
   deed: ActivityDetails | undefined = undefined;
-  /** What the last act waits for, if it needs approval. */
+  /** Set if the last act waits for approval. */
   waits: Wait | undefined = undefined;
-  /** Why it does. */
+  /** The reason for that. */
   needs: NeedsWords | undefined = undefined;
 
   constructor(tx: Transaction, caller: Caller, actors: Actors, dialect: string) {
@@ -107,6 +108,7 @@ export class BatchWay {
     for (;;) {
       const result = await this.#runOnce(request, open, handle, batch);
       const { waits } = result;
+      if (waits?.isNew) tell({ appliance: this.#appliance, open, handle }, { kind: 'request', id: waits.id });
       if (!waits?.holds || !batch.isSingle) return result;
       if (!(await holdUntilDecided(waits.id, handle, () => request.isGone?.() ?? false))) return result;
     }

@@ -9,6 +9,7 @@ import { sealedError } from './admission.ts';
 import type { AppliancePort, State } from './appliance-port.ts';
 import { readJsonBody } from './body.ts';
 import { checkParts, rawInput } from './input.ts';
+import { approveLocal } from './local-approvals.ts';
 import { type ApiRequest, headerOf } from './request.ts';
 import { brokenOff } from './request-log.ts';
 import { answered, type Outcome, type RequestResult, refused, streamed, unknownPath } from './respond.ts';
@@ -62,6 +63,7 @@ export function serveLocal(appliance: AppliancePort, endpoint: LocalEndpoint & {
       const body = endpoint.body && (await readJsonBody(request, { limit, kept: 'all', holder: localCaller.id }));
       const checked = checkParts(endpoint, { ...rawInput(endpoint, request, params), body });
       if (checked.error) throw checked.error;
+      if (changes && !state.sealed) await approveLocal(appliance, state, id, request, checked.input);
       const answer = await handle(checked.input);
       if (type === undefined) return { outcome: answered(answer) };
       // Cast: the types of the handlers ensure that these endpoints answer pieces.

@@ -15,7 +15,6 @@ import { longestPage } from '../model/json.ts';
 import { ownRecordHeader } from '../model/names.ts';
 import type { ActivityInput, Tables, Transaction } from '../store/port.ts';
 import type { Slices } from '../store/sql.ts';
-import { approve, type WaitingOutcome, waitFor } from './approval-stage.ts';
 import {
   type Admission,
   admit,
@@ -29,6 +28,8 @@ import {
 } from './admission.ts';
 import { encodeAnswer, listAnswer } from './answer.ts';
 import type { AppliancePort, State } from './appliance-port.ts';
+import { tell } from './approval-notices.ts';
+import { approve, type WaitingOutcome, waitFor } from './approval-stage.ts';
 import { type BodyRead, readDecodedBody, readJsonBody } from './body.ts';
 import { consoleCookieOf } from './console-cookie.ts';
 import { type FairQueue, Turn } from './fair-queue.ts';
@@ -175,11 +176,22 @@ export class EndpointWay {
       } finally {
         turn?.leave();
       }
+      this.#tellOf(served.outcome, ctx, known);
       if (!('waits' in served.outcome) || !(await this.#hold(served.outcome, known, turn))) break;
       ctx = new OperationContext(handle.tenant, this.#appliance.world, request, known);
     }
     if (endpoint.paginated) served.outcome = await listAnswer(served.outcome, known, this.#appliance.turn);
     return this.#reply(served, known, ctx.stream);
+  }
+
+  /** Tells those whom a new request, or broken glass, concerns. */
+  #tellOf(outcome: Outcome, { approval }: OperationContext, { open, handle }: KnownRequest): void {
+    const around = { appliance: this.#appliance, open, handle };
+    // Cast: the outcome of an act that waits.
+    const waits = 'waits' in outcome ? (outcome as WaitingOutcome).waits : undefined;
+    if (waits?.isNew) tell(around, { kind: 'request', id: waits.id });
+    if (typeof approval?.glass === 'string' && outcome.status < 400)
+      tell(around, { kind: 'glass', id: approval.glass });
   }
 
   /** Waits for the word of others, if the rules want that; returns whether to try again. */

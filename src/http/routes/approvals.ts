@@ -1,7 +1,14 @@
 // Routes of approvals. A second factor that comes with a word is checked before the transaction, with backoff after
 // failures; it is consumed inside.
 import type { approvalEndpoints } from '../../api/approvals.ts';
-import { listApprovalPresets, createApprovalRule, deleteApprovalRule, getApprovalRule, listApprovalRules, updateApprovalRule } from '../../core/approval-rules.ts';
+import {
+  createApprovalRule,
+  deleteApprovalRule,
+  getApprovalRule,
+  listApprovalPresets,
+  listApprovalRules,
+  updateApprovalRule,
+} from '../../core/approval-rules.ts';
 import { freshFactor, type ProvenFactor } from '../../core/approval-words.ts';
 import {
   acknowledgeBrokenGlass,
@@ -14,11 +21,11 @@ import {
   withdrawRequest,
 } from '../../core/approvals.ts';
 import type { Caller, Context } from '../../core/context.ts';
-import { approvalOptions, type PasskeyPlace, verifyApproval, type VerifiedUse } from '../../core/passkeys.ts';
-import { checkCode, type Proof, useTotp, usePasskey } from '../../core/second-factors.ts';
+import { approvalOptions, type PasskeyPlace, type VerifiedUse, verifyApproval } from '../../core/passkeys.ts';
+import { checkCode, type Proof, usePasskey, useTotp } from '../../core/second-factors.ts';
 import { sessionOf } from '../../core/sessions.ts';
-import type { SentAssertion } from '../../crypto/passkey.ts';
 import { KmsError } from '../../errors.ts';
+import { tell } from '../approval-notices.ts';
 import type { Input, RoutesOf } from '../route.ts';
 import { atPace, placeOf, triedAs } from './second-factors.ts';
 
@@ -52,7 +59,12 @@ export const approvalRoutes: RoutesOf<(typeof approvalEndpoints)[number]['id']> 
     async prepare(input, caller) {
       const given = await look(input, caller, input.params.id, input.body);
       const { reason } = input.body;
-      return (ctx) => breakGlass(ctx, { ...input.params, reason, factor: use(ctx, given) });
+      return (ctx) => {
+        const answer = breakGlass(ctx, { ...input.params, reason, factor: use(ctx, given) });
+        const [latest] = ctx.tx.brokenGlass.list(1);
+        if (latest) ctx.afterCommit(async () => tell(input, { kind: 'glass', id: latest.id }));
+        return answer;
+      };
     },
   },
   listBrokenGlass: (ctx) => listBrokenGlass(ctx),
@@ -72,6 +84,8 @@ function optionsFor(ctx: Context, place: PasskeyPlace, id: string) {
   };
 }
 
+type SentAssertion = Parameters<typeof verifyApproval>[3];
+
 interface Given {
   readonly code?: string;
   readonly passkey?: SentAssertion;
@@ -81,7 +95,11 @@ interface Given {
 type Looked =
   | { readonly is: 'none' | 'wrong' }
   | { readonly is: 'code'; readonly proof: Proof & { is: 'totp' } }
-  | { readonly is: 'passkey'; readonly use: Omit<VerifiedUse, 'challenge'>; readonly assertion: Record<string, string> };
+  | {
+      readonly is: 'passkey';
+      readonly use: Omit<VerifiedUse, 'challenge'>;
+      readonly assertion: Record<string, string>;
+    };
 
 /** Looks at what came, without consuming it. */
 async function look(input: Input<unknown>, caller: Caller, id: string, { code, passkey }: Given): Promise<Looked> {
@@ -98,12 +116,7 @@ async function look(input: Input<unknown>, caller: Caller, id: string, { code, p
   return atPace(input, await triedAs(input, caller.id), check, ({ is }) => is !== 'wrong');
 }
 
-async function lookAtPasskey(
-  input: Input<unknown>,
-  caller: Caller,
-  id: string,
-  sent: SentAssertion,
-): Promise<Looked> {
+async function lookAtPasskey(input: Input<unknown>, caller: Caller, id: string, sent: SentAssertion): Promise<Looked> {
   const { store } = input.handle;
   const { factor, digest } = await store.transaction((tables) => ({
     factor: tables.secondFactors.of(caller.id).find(({ credentialId }) => credentialId === sent.id),
@@ -116,7 +129,11 @@ async function lookAtPasskey(
     const { publicKey, rpId } = use.data;
     const { clientDataJSON, authenticatorData, signature } = sent.response;
     const signed = { clientDataJSON, authenticatorData, signature };
-    return { is: 'passkey', use, assertion: { credentialId: sent.id, publicKey, rpId, origin: place.origin, ...signed } };
+    return {
+      is: 'passkey',
+      use,
+      assertion: { credentialId: sent.id, publicKey, rpId, origin: place.origin, ...signed },
+    };
   } catch (error) {
     if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
     return { is: 'wrong' };
