@@ -37,6 +37,18 @@ async function addApp(username: string): Promise<string> {
   return secret;
 }
 
+/** Adds an app with codes on the page of the account, whose session stays without a second factor; returns its secret. */
+async function addAppHere(page: Page): Promise<string> {
+  await page.getByRole('button', { name: 'Add an app' }).click();
+  await page.getByLabel('Current password').fill(password);
+  await page.getByRole('button', { name: 'Continue' }).click();
+  const secret = await page.getByLabel('Secret', { exact: true }).inputValue();
+  await page.getByLabel('Code that the app shows now').fill(appCode(secret, Date.now()));
+  await page.getByRole('button', { name: 'Add the app' }).click();
+  await page.getByRole('button', { name: 'I have saved them' }).click();
+  return secret;
+}
+
 /** Plugs in a virtual authenticator that always consents, and adds a passkey of it. */
 async function addPasskey(page: Page): Promise<void> {
   const cdp = await page.context().newCDPSession(page);
@@ -123,8 +135,8 @@ test('a rule is made from a preset, and says that too few could approve', async 
 });
 
 test('an act waits for two words, one by a passkey and one by a code, and is then done once', async () => {
-  const bob = await visitAs(appliance, 'bob', '/console/about');
-  const secret = await addApp('bob');
+  const bob = await visitAs(appliance, 'bob', '/console/me');
+  const secret = await addAppHere(bob.page);
   const ada = await visitAs(named, 'ada', '/console/me');
   await addPasskey(ada.page);
   await goTo(ada.page, '/console/approvals');
