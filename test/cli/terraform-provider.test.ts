@@ -121,6 +121,9 @@ test('managed keys: what cannot be changed makes another one, what can be does n
   const back = await tofu.plan('kms_managed_key', changed, { ...config, exportable: true });
   assert.deepEqual(back.replaced, ['exportable']);
   assert.deepEqual((await tofu.apply('kms_managed_key', changed, null, null)).problems, []);
+  // Its aliases are free again, so that another can have them.
+  const next = await settled(tofu, 'kms_managed_key', { ...config, type: 'aes128-gcm' });
+  assert.deepEqual(next.aliases, ['a/one', 'b/two']);
 });
 
 const trust = {

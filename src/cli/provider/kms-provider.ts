@@ -3,6 +3,7 @@
 
 import { configurationKinds, configurationSchema, type KindName } from '../../api/configuration.ts';
 import { KmsError } from '../../errors.ts';
+import type { JsonObject } from '../../model/json.ts';
 import { deskAt } from '../as-code/desk.ts';
 import type { Desk, Kind, Workplace } from '../as-code/kind.ts';
 import { kinds } from '../as-code/kind-table.ts';
@@ -25,6 +26,9 @@ const text = (about: string) => ({ about, field: '', type: 'string', origin: 'op
 const fixedFields: Readonly<Partial<Record<KindName, readonly string[]>>> = {
   'managed-key': ['type', 'uses', 'derived', 'origin', 'exportable'],
 };
+
+/** A deleted key has its aliases until it is destroyed, so that its successor could not have them. */
+const releasedFields: Readonly<Partial<Record<KindName, JsonObject>>> = { 'managed-key': { aliases: [] } };
 
 /** Those that are options of every command have their names. */
 const settings: Attributes = {
@@ -109,6 +113,7 @@ function optionsFor(kind: Kind, schemas: Schemas, appliance: Appliance): KindOpt
     fields: attributesOf(properties, schemas, () => 'either'),
     hasSecrets: secretive.has(kind.name),
     fixed: new Set(fixedFields[kind.name]),
+    released: releasedFields[kind.name] ?? {},
     ...appliance,
   };
 }

@@ -18,6 +18,8 @@ export interface KindOptions {
   readonly hasSecrets: boolean;
   /** Fields that stay as they are once the object is made. */
   readonly fixed: ReadonlySet<string>;
+  /** Values to set before one is removed, of fields that a removed object would keep from others. */
+  readonly released: JsonObject;
   /** The appliance. Secrets that making an object brings go to `deliver`. */
   open(deliver: Workplace['deliver']): Promise<Workplace>;
   /** Whether the appliance is the one of this machine. */
@@ -103,6 +105,7 @@ export function resourceOf(options: KindOptions): ResourceType {
       if (!object || !kind.remove) return;
       const reason = await kind.keptBecause?.(desk, object, new Set());
       if (reason !== undefined) throw new KmsError('refused', `the ${kind.noun[0]} ${object.name} is kept: ${reason}`);
+      await change(kind, desk, { kind: kind.name, name: object.name, fields: options.released }, object);
       await kind.remove(desk, object);
     },
     async imported(given) {

@@ -149,7 +149,7 @@ async function lifeOfResources(desk: Desk, program: string): Promise<void> {
   expect(await desk.kms('account', 'show', 'billing'), /nightly/);
 
   // Gone by hand, so made again.
-  await desk.kms('key', 'delete', 'unseal', '--yes');
+  await desk.kms('user', 'delete', 'ada', '--yes');
   expect(await tofu('apply', '-auto-approve'), /1 added, 0 changed, 0 destroyed/);
 
   // A value that is not known in the plan stays unknown; what cannot change is replaced.
