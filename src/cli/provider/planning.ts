@@ -10,7 +10,7 @@ interface Plan {
 }
 
 /**
- * What the configuration gives counts, unknown or not. Of the rest, what the provider gives stays as it is, and is
+ * Values of the configuration count, unknown or not. The others that the provider gives stay as they are, and are
  * unknown for a new object.
  */
 export function planned(attributes: Attributes, prior: ObjectValue | null, config: ObjectValue): Plan {

@@ -1,14 +1,13 @@
 // Values of OpenTofu, of the types of its type system (cty): read from MessagePack and from the JSON of states, and
 // written as MessagePack. A value may be unknown until something is applied, as a whole or in parts.
 import { decode, ExtData, encode } from '@msgpack/msgpack';
-import { utf8 } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 
 export type Type =
   | 'string'
   | 'number'
   | 'bool'
-  /** Of any type; the value brings its own. */
+  /** Any type: the value brings its own. */
   | 'dynamic'
   | readonly ['list' | 'set' | 'map', Type]
   | readonly ['object', Readonly<Record<string, Type>>]
@@ -140,7 +139,7 @@ export function writeValue(value: Value, type: Type): Uint8Array {
 function rawOf(value: Value, type: Type): unknown {
   if (value === unknown) return new ExtData(0, Uint8Array.of(0));
   if (value === null) return null;
-  if (value instanceof Typed) return [utf8(JSON.stringify(value.type)), rawOf(value.value, value.type)];
+  if (value instanceof Typed) return [Buffer.from(JSON.stringify(value.type)), rawOf(value.value, value.type)];
   if (typeof type === 'string') return value;
   if (isList(value)) {
     return value.map((each, n) => rawOf(each, type[0] === 'tuple' ? (type[1][n] ?? 'dynamic') : elementOf(type)));
@@ -155,7 +154,7 @@ function elementOf(type: Exclude<Type, string>): Type {
   return type[1];
 }
 
-export function isList(value: Value): value is readonly Value[] {
+function isList(value: Value): value is readonly Value[] {
   return Array.isArray(value);
 }
 

@@ -104,7 +104,7 @@ export class Work {
     this.#asked = undefined;
   }
 
-  /** What the record of a refused item says of its object, or else of the id that it named. */
+  /** The object in the record of a refused item, or else the id that it named. */
   refusedObject(): { readonly name: string; readonly deed: ActivityDetails | undefined; readonly asked?: string } {
     const key = this.#named?.key;
     if (key) return { name: key.name, deed: { object: keyRef(key) } };
