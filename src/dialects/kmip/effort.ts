@@ -9,7 +9,7 @@ interface Bound {
 }
 
 const bounds = {
-  /** Rounds of hashes in derivations, each of 64 bytes of data as well: a second or two of a core, not of this thread. */
+  /** Rounds of hashes in derivations, 64 bytes of data as one: a second or two of a core, not of this thread. */
   rounds: {
     most: 1_000_000,
     reason: reasons.invalidField,

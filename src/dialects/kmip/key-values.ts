@@ -40,7 +40,7 @@ export function algorithmOf(type: KeyType): number | undefined {
 }
 
 /** Whether that is the type's algorithm, by any of its names. */
-export function isAlgorithmOf(type: KeyType, algorithm: number): boolean {
+function isAlgorithmOf(type: KeyType, algorithm: number): boolean {
   const own = algorithmOf(type);
   if (own === algorithms.ec) return ecAlgorithms.includes(algorithm);
   return own === algorithm;

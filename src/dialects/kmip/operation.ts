@@ -16,7 +16,7 @@ import type { KeyType } from '../../model/key-types.ts';
 import type { Slices } from '../../store/sql.ts';
 import { Effort } from './effort.ts';
 import { attributesOf } from './objects.ts';
-import { laterReasons, Refusal, reasons } from './reasons.ts';
+import { denied, laterReasons, Refusal, reasons } from './reasons.ts';
 import { tags } from './tags.ts';
 import { all, one, type Structure, structure, text } from './ttlv.ts';
 import { isSecond, type Version } from './versions.ts';
@@ -104,7 +104,7 @@ export class Work {
     this.#asked = undefined;
   }
 
-  /** What the record of a refused item says of its object, or else of the id that it named. */
+  /** The object of a refused item as its record names it, or else the id that the item named. */
   refusedObject(): { readonly name: string; readonly deed: ActivityDetails | undefined; readonly asked?: string } {
     const key = this.#named?.key;
     if (key) return { name: key.name, deed: { object: keyRef(key) } };
@@ -161,6 +161,9 @@ export class Work {
     if (!archived && attributesOf(found).first('Archive Date')) {
       throw new Refusal(reasons.objectArchived, 'the object is archived');
     }
+    if (found.state === 'suspended' && !rightsToSuspended.has(right)) {
+      throw denied('an operator suspended the object, and resumes it or ends it');
+    }
     return found;
   }
 
@@ -178,6 +181,14 @@ export class Work {
     this.ctx.note({ object: keyRef(object.key), custody: 'server' });
   }
 }
+
+/**
+ * Rights to an object that its operator suspended: only the operator gets it out of this state. Its uses are
+ * refused as for any other key that is not active.
+ */
+const rightsToSuspended: ReadonlySet<KmipRight> = new Set<KmipRight>([
+  ...(['read', 'config', 'encrypt', 'decrypt', 'sign', 'verify', 'mac', 'wrap', 'derive'] as const),
+]);
 
 /** The answer of an operation that tells no more than the object's id. */
 export function idAnswer({ id }: KmipObject): Structure {
