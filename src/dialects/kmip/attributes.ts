@@ -186,7 +186,7 @@ export function readAttributes(
     });
 }
 
-/** Whether it is a field of Locate that some clients send as an attribute: it says nothing of an object. */
+/** Whether it is a field of Locate that some clients send as an attribute to look for: it says nothing of an object. */
 export function isSearchField(item: Item): boolean {
   return item.type === 'structure' && fieldOf(item, tags.attributeName, 'text') === 'Storage Status Mask';
 }

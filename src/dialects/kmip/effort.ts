@@ -9,7 +9,7 @@ interface Bound {
 }
 
 const bounds = {
-  /** Rounds of hashes in derivations, one for each 64 bytes of data too: a second or two, on another thread. */
+  /** Rounds of hashes in derivations, 64 bytes of data as one: a second or two of a core, not of this thread. */
   rounds: {
     most: 1_000_000,
     reason: reasons.invalidField,

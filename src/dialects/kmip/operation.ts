@@ -104,7 +104,7 @@ export class Work {
     this.#asked = undefined;
   }
 
-  /** The object in the record of a refused item, or else the id that it named. */
+  /** The object of a refused item as its record names it, or else the id that the item named. */
   refusedObject(): { readonly name: string; readonly deed: ActivityDetails | undefined; readonly asked?: string } {
     const key = this.#named?.key;
     if (key) return { name: key.name, deed: { object: keyRef(key) } };

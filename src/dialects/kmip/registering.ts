@@ -131,7 +131,7 @@ function knownKey(work: Work, objectType: number, { format, algorithm, material 
   return format === formats.opaque && kept.type !== 'secret' ? undefined : kept;
 }
 
-/** Algorithm and length of a key block and of the attributes must agree, and be the key's; either fills the other. */
+/** Algorithm and length of key block and attributes must agree, and be the key's; either is filled by the other. */
 function agreed(set: AttributeSet, brought: Brought, objectType: number) {
   const { shape, kept, bytes } = brought;
   const block = structureIn(shape, tags.keyBlock);
