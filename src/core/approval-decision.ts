@@ -2,7 +2,7 @@
 // has the words that these need, and whether the glass is broken for it. An act that must wait becomes a request.
 import { KmsError } from '../errors.ts';
 import type { ActivityDetails, ResourceRef } from '../model/activity-details.ts';
-import { type Act, requestLasts } from '../model/approval-rules.ts';
+import { type Act, furtherActions, requestLasts } from '../model/approval-rules.ts';
 import { flagName } from '../model/flags.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Tables } from '../store/port.ts';
@@ -14,6 +14,7 @@ import { rulesAt, rulesFor } from './approval-rules.ts';
 import { digestOf, shownFields, statementOf } from './approval-statement.ts';
 import { type Standing, standingOf } from './approval-words.ts';
 import type { Context } from './context.ts';
+import { localCaller } from './credential.ts';
 
 /** Open requests of one caller, and of a tenant. */
 const mostOfCaller = 100;
@@ -120,6 +121,20 @@ function breakFor(ctx: Deciding, act: PlannedAct, reason: string): JsonObject {
   const deed = { object: { type: 'broken-glass', id }, approval } as const;
   tx.record(activityRecord(world, { keyid: caller.id, action: 'approval.break-glass', address, deed }));
   return { glass: id, reason };
+}
+
+/** Notes broken glass for a restored backup, if a rule covers that: the appliance that could ask was not there. */
+export function noteRestored({ tx, world }: Pick<Deciding, 'tx' | 'world'>): void {
+  const action = furtherActions.restore;
+  const act = { actions: [action], objects: [], itself: [] };
+  if (rulesFor(rulesAt(tx, world.now()), act).length === 0) return;
+  const id = world.newId('glass');
+  const by = localCaller.id;
+  const reason = 'a backup was restored';
+  const at = world.now();
+  tx.brokenGlass.insert({ id, at, by, reason, action, object: null, requestId: undefined, acknowledged: undefined });
+  const deed = { object: { type: 'broken-glass', id }, approval: { glass: id, action, reason } } as const;
+  tx.record(activityRecord(world, { keyid: by, action: 'approval.break-glass', deed }));
 }
 
 /** The flag that the act takes. */
