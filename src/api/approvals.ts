@@ -1,7 +1,6 @@
 // Approvals on the wire: rules that say which acts need others' word, the requests that wait for it, the words, and
 // broken glass. What a verifier needs of them is in the activity's records.
 import { z } from 'zod';
-import { maxFlagLength } from '../model/flags.ts';
 import {
   approvalModes,
   defaultObjects,
@@ -16,8 +15,9 @@ import {
   requestStates,
   shortestWindow,
 } from '../model/approval-rules.ts';
+import { maxFlagLength } from '../model/flags.ts';
 import { isJsonObject } from '../model/json.ts';
-import { emptyBody, endpoint, errorBody, missing, tooManyTries } from './endpoint.ts';
+import { emptyBody, endpoint, missing, tooManyTries } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { requestOptions, usedPasskey } from './passkeys.ts';
 import {
@@ -41,10 +41,12 @@ const ruleId = idOf('rule').meta({ description: 'id of the rule', examples: [sam
 const requestId = idOf('appr').meta({ description: 'id of the request', examples: [sample.approvalId] });
 
 function shortText(most: number, what: string) {
-  return requiredText.refine((value) => [...value].length <= most, `has at most ${most} characters`).meta({
-    description: what,
-    maxLength: most,
-  });
+  return requiredText
+    .refine((value) => [...value].length <= most, `has at most ${most} characters`)
+    .meta({
+      description: what,
+      maxLength: most,
+    });
 }
 
 const reason = shortText(longestReason, 'why, in words for the others').meta({ examples: ['the old key leaked'] });
@@ -86,13 +88,11 @@ const ruleFields = {
     description: '`ask`: a request that needs approval is refused at once; `hold`: it waits for up to 60 s first',
     examples: ['ask'],
   }),
-  window: z
-    .union([z.literal('once'), z.int().min(shortestWindow).max(longestWindow)])
-    .meta({
-      description:
-        '`once`: an approval is good for one time; or for how many seconds the same caller may do the same to the same thing',
-      examples: ['once', 3600],
-    }),
+  window: z.union([z.literal('once'), z.int().min(shortestWindow).max(longestWindow)]).meta({
+    description:
+      '`once`: an approval is good for one time; or for how many seconds the same caller may do the same to the same thing',
+    examples: ['once', 3600],
+  }),
   breakers: textList(mostApprovers).meta({
     description: 'Users, by id or name, who may do without approval by breaking the glass',
     examples: [[]],
@@ -169,10 +169,13 @@ const factorKind = z.enum(['totp', 'passkey']).meta({ description: 'the second f
 const word = z.object({
   by: person.meta({ description: 'whose word it is' }),
   verdict,
-  at: pastTime,
+  at: pastTime.meta({ description: 'when: milliseconds since 1970, UTC' }),
   factor: factorKind,
   signed: z.boolean().meta({ description: 'a passkey signed the digest of the request', examples: [true] }),
-  reason: z.string().exactOptional().meta({ description: 'why, in their words', examples: ['as agreed'] }),
+  reason: z
+    .string()
+    .exactOptional()
+    .meta({ description: 'why, in their words', examples: ['as agreed'] }),
   counts: z.boolean().meta({ description: 'it counts now', examples: [true] }),
   problem: z
     .string()
@@ -184,7 +187,10 @@ const object = z
   .object({
     type: z.string().meta({ description: 'as in activity records', examples: ['managed-key'] }),
     id: z.string().meta({ description: 'its id', examples: [sample.managedKeyId] }),
-    name: z.string().exactOptional().meta({ description: 'its name when it was asked', examples: ['payroll'] }),
+    name: z
+      .string()
+      .exactOptional()
+      .meta({ description: 'its name when it was asked', examples: ['payroll'] }),
   })
   .meta({ description: 'what it is done to' });
 
@@ -256,10 +262,19 @@ const request = z
       description: 'the operation: an `operationId` of the description, or `kmip:` and an operation of KMIP',
       examples: ['deleteManagedKey'],
     }),
-    dialect: z.string().exactOptional().meta({ description: 'how it came in, if not natively', examples: ['vault'] }),
-    address: z.string().exactOptional().meta({ description: 'where it came from', examples: ['192.0.2.7'] }),
-    object: object.nullable(),
-    reason: z.string().exactOptional().meta({ description: 'why, in the words of the requester' }),
+    dialect: z
+      .string()
+      .exactOptional()
+      .meta({ description: 'how it came in, if not natively', examples: ['vault'] }),
+    address: z
+      .string()
+      .exactOptional()
+      .meta({ description: 'where it came from', examples: ['192.0.2.7'] }),
+    object: object.nullable().meta({ description: 'what it is done to; null for what is only made' }),
+    reason: z
+      .string()
+      .exactOptional()
+      .meta({ description: 'why, in the words of the requester', examples: ['as planned'] }),
     createdAt: pastTime,
     expiresAt: pastTime.meta({ description: 'when it ends, if nobody decides; for a granted one: when that ends' }),
     needed: count.meta({ description: 'how many words it takes', examples: [2] }),
@@ -301,8 +316,10 @@ const broken = z
     by: person.meta({ description: 'who broke it' }),
     reason: z.string().meta({ description: 'why', examples: ['nobody reachable, keys leaking'] }),
     action: z.string().meta({ description: 'the flag that the act takes', examples: ['key.payroll.delete'] }),
-    object: object.nullable(),
-    request: requestId.exactOptional().meta({ description: 'the request, if there was one', examples: [sample.approvalId] }),
+    object: object.nullable().meta({ description: 'what it is done to; null for what is only made' }),
+    request: requestId
+      .exactOptional()
+      .meta({ description: 'the request, if there was one', examples: [sample.approvalId] }),
     acknowledged: z
       .object({ at: pastTime, by: person.meta({ description: 'who acknowledged it' }) })
       .nullable()
@@ -310,21 +327,6 @@ const broken = z
   })
   .meta({ id: 'BrokenGlass', description: 'an act that was done without the approval that it needed' });
 export type BrokenGlass = z.output<typeof broken>;
-
-/** The body of status 403 that tells an act's caller to wait. */
-const needsApproval = errorBody
-  .extend({
-    approval: z
-      .object({
-        id: requestId,
-        needed: count.meta({ description: 'how many words it takes', examples: [2] }),
-        given: count.meta({ description: 'how many are there', examples: [0] }),
-      })
-      .exactOptional()
-      .meta({ description: 'the request that waits; after approval the same can be sent again' }),
-  })
-  .meta({ id: 'NeedsApproval' });
-export type NeedsApproval = z.output<typeof needsApproval>;
 
 /** Proof of a second factor; needed unless the session's is fresh. */
 const secondFactor = {
@@ -384,13 +386,15 @@ export const approvalEndpoints = [
     summary: 'List acts for which rules are usually made, ready to be made one of',
     access: { kind: 'credential', action: 'approval.list-rules' },
     answer: z.object({
-      presets: z.array(
-        z.object({
-          name: z.enum(presetNames).meta({ description: 'names the preset', examples: ['delete-keys'] }),
-          title: z.string().meta({ description: 'for people', examples: ['Deleting a keyring or a managed key'] }),
-          actions: z.array(z.string()).meta({ description: 'for `actions` of a rule', examples: [['key.*.delete']] }),
-        }),
-      ),
+      presets: z
+        .array(
+          z.object({
+            name: z.enum(presetNames).meta({ description: 'names the preset', examples: ['delete-keys'] }),
+            title: z.string().meta({ description: 'for people', examples: ['Deleting a keyring or a managed key'] }),
+            actions: z.array(z.string()).meta({ description: 'for `actions` of a rule', examples: [['key.*.delete']] }),
+          }),
+        )
+        .meta({ description: 'one for each kind of act' }),
     }),
   }),
   endpoint('listApprovalRequests', {
@@ -468,7 +472,9 @@ export const approvalEndpoints = [
     tag,
     summary: 'List how often and why the glass was broken, newest first',
     access: { kind: 'credential', action: 'approval.list' },
-    answer: z.object({ broken: z.array(broken).meta({ description: 'at most 100; those not acknowledged come first' }) }),
+    answer: z.object({
+      broken: z.array(broken).meta({ description: 'at most 100; those not acknowledged come first' }),
+    }),
     watchable: { apart: [] },
   }),
   endpoint('acknowledgeBrokenGlass', {

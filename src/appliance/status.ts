@@ -72,7 +72,7 @@ export function activityDetails(stores: readonly Pick<SystemStore, 'status'>[]):
   return faults.length === 0 ? {} : { activity: { faulty: faults.length, segments: named } };
 }
 
-/** How often the glass was broken and nobody acknowledged it; empty if it was not. */
+/** Number of times that the glass was broken, until it is acknowledged; empty if there are none. */
 export function glassDetails({ all }: Tenants): Readonly<Record<string, unknown>> {
   const brokenGlass = brokenIn(all.map(({ handle }) => handle.store));
   return brokenGlass === 0 ? {} : { brokenGlass };

@@ -247,7 +247,8 @@ async function notifySettings(cli: ServingCli): Promise<PeopleSettings['notify']
   const target = parseTarget(to, (path) => path);
   if (target.kind !== 'webhook') throw cli.wrong('--notify-to: expected https://host/path');
   const secret = cli.get('--activity-webhook-secret-file');
-  if (secret === undefined) throw cli.wrong('--activity-webhook-secret-file is missing: the secret that signs the webhook');
+  if (secret === undefined)
+    throw cli.wrong('--activity-webhook-secret-file is missing: the secret that signs the webhook');
   const ca = cli.get('--activity-ca-file');
   return {
     url: target.url,

@@ -64,7 +64,7 @@ export interface Beforehand {
   readonly open: ReadonlyMap<string, { readonly request: ApprovalRequest; readonly standing: Standing }>;
 }
 
-/** Undefined where no rule holds: then there is nothing to decide. */
+/** Undefined if no rule holds: then there is nothing to decide. */
 export function lookBefore({ tx, world, caller }: Pick<Deciding, 'tx' | 'world' | 'caller'>): Beforehand | undefined {
   const rules = rulesAt(tx, world.now());
   if (rules.length === 0) return undefined;
@@ -184,7 +184,7 @@ export function askFor(ctx: Deciding, { act, rules }: NeedsWords): Wait {
 }
 
 /** Ends a request whose time is over; returns whether it did. */
-export function lapse(ctx: Omit<Deciding, 'caller'>, request: ApprovalRequest, rules: readonly ApprovalRule[]): boolean {
+function lapse(ctx: Omit<Deciding, 'caller'>, request: ApprovalRequest, rules: readonly ApprovalRule[]): boolean {
   const { tx, world } = ctx;
   const now = world.now();
   if (now < grantedUntil(request, rules, now)) return false;
@@ -265,7 +265,7 @@ function makeRequest(ctx: Deciding, act: PlannedAct, rules: readonly ApprovalRul
 }
 
 /** Ends some requests whose time is over, so that they count no more. */
-export function endOverdue(ctx: Omit<Deciding, 'caller'>): void {
+function endOverdue(ctx: Omit<Deciding, 'caller'>): void {
   const { tx, world } = ctx;
   for (const request of tx.approvalRequests.open(purgedAtOnce)) lapse(ctx, request, rulesNow(tx, request, world.now()));
 }

@@ -1,4 +1,4 @@
-// What is told outside the appliance of approvals: mails to those who can give their word, and an event for a webhook.
+// Messages about approvals to the world outside: mails to those who can give their word, and an event for a webhook.
 // One message a request; nothing in it is secret, and the words themselves are given in the console or by command.
 import { timestamp } from '../model/timestamp.ts';
 import type { Tables } from '../store/port.ts';

@@ -73,7 +73,8 @@ export function createApprovalRule(ctx: Context, fields: Body<'createApprovalRul
     createdBy: caller.id,
     updatedAt: now,
   };
-  const rule = checked(tx, known, { ...draft, vouched: [] }, now);
+  needFuture(fields.expires, now);
+  const rule = checked(tx, known, { ...draft, vouched: [] });
   tx.approvalRules.insert(rule);
   ctx.note({ object: ruleThing(rule), rule: termsTold(rule) });
   return ruleAnswer(tx, rule);
@@ -96,7 +97,8 @@ export function updateApprovalRule(
     updatedAt: now,
   };
   const others = tx.approvalRules.list().filter((each) => each.id !== rule.id);
-  const after = checked(tx, others, draft, now);
+  needFuture(expires, now);
+  const after = checked(tx, others, draft);
   tx.approvalRules.update(after);
   const changed = changedFields({ name: rule.name, ...termsTold(rule) }, { name: after.name, ...termsTold(after) });
   ctx.note({ object: ruleThing(after), changed, rule: termsTold(after) });
@@ -135,7 +137,7 @@ function concerns({ users }: Pick<Tables, 'users'>, caller: Caller, rule: Approv
 }
 
 /** By id or name. Throws `not-found`. */
-export function findRule({ approvalRules }: Pick<Tables, 'approvalRules'>, ref: string): ApprovalRule {
+function findRule({ approvalRules }: Pick<Tables, 'approvalRules'>, ref: string): ApprovalRule {
   const rules = approvalRules.list();
   const rule = rules.find(({ id }) => id === ref) ?? rules.find(({ name }) => name === ref);
   if (rule) return rule;
@@ -146,12 +148,15 @@ function noRule(): KmsError {
   return new KmsError('not-found', 'there is no such rule');
 }
 
+function needFuture(expires: number | null | undefined, now: number): void {
+  if (typeof expires === 'number' && expires <= now) throw invalidField('expires', 'is past');
+}
+
 /** The rule as it can be stored: vouched for those who can approve from now on. Throws `invalid` or `conflict`. */
-function checked(tx: Tables, others: readonly ApprovalRule[], rule: ApprovalRule, now: number): ApprovalRule {
+function checked(tx: Tables, others: readonly ApprovalRule[], rule: ApprovalRule): ApprovalRule {
   if (others.some(({ name }) => name === rule.name)) throw invalidField('name', 'is the name of another rule');
   if (rule.actions.length === 0) throw invalidField('actions', 'expected at least one');
   if (rule.objects.length === 0) throw invalidField('objects', 'expected at least one');
-  if (rule.expiresAt !== undefined && rule.expiresAt <= now) throw invalidField('expires', 'is past');
   const { approvers } = rule;
   if ('users' in approvers && approvers.users.length < rule.count) {
     throw invalidField('count', `is more than the ${approvers.users.length} approvers`);
@@ -159,7 +164,10 @@ function checked(tx: Tables, others: readonly ApprovalRule[], rule: ApprovalRule
   return { ...rule, vouched: approversOf(tx, rule).map(({ id }) => id) };
 }
 
-function approversGiven(tx: Tables, { users, flag }: Body<'createApprovalRule'>['approvers']): ApprovalTerms['approvers'] {
+function approversGiven(
+  tx: Tables,
+  { users, flag }: Body<'createApprovalRule'>['approvers'],
+): ApprovalTerms['approvers'] {
   return flag === undefined ? { users: idsOf(tx, 'approvers', users ?? []) } : { flag: flag.toLowerCase() };
 }
 
@@ -173,7 +181,7 @@ function idsOf({ users }: Pick<Tables, 'users'>, field: string, refs: readonly s
   return [...new Set(ids)];
 }
 
-export function ruleThing({ id, name }: Pick<ApprovalRule, 'id' | 'name'>): ResourceRef {
+function ruleThing({ id, name }: Pick<ApprovalRule, 'id' | 'name'>): ResourceRef {
   return { type: 'approval-rule', id, name };
 }
 

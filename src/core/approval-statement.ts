@@ -1,7 +1,8 @@
-// What exactly is approved: the act as approvers see it, without what is confidential in it, and the canonical
+// The act as approvers see it, without what is confidential in it, and the canonical
 // statement whose digest a passkey signs (docs/approvals.md).
-import { canonicalJson } from '../crypto/canonical-json.ts';
+
 import { concatBytes, toBase64Url, utf8 } from '../crypto/bytes.ts';
+import { canonicalJson } from '../crypto/canonical-json.ts';
 import { hmacSha256, sha256 } from '../crypto/hash.ts';
 import { isConfidential } from '../model/confidential.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';

@@ -20,14 +20,19 @@ interface RuleStanding {
 
 export interface Standing {
   readonly rules: readonly RuleStanding[];
-  /** Of the rule that lacks most. */
+  /** Words that the rule needs which lacks most. */
   readonly needed: number;
   readonly given: number;
   readonly isSatisfied: boolean;
 }
 
 /** Where a request stands under rules; each must be satisfied. */
-export function standingOf(tx: Tables, requester: string, words: readonly ApprovalWord[], rules: readonly ApprovalRule[]) {
+export function standingOf(
+  tx: Tables,
+  requester: string,
+  words: readonly ApprovalWord[],
+  rules: readonly ApprovalRule[],
+) {
   const standings = rules.map((rule): RuleStanding => ({ rule, by: countedUnder(tx, requester, words, rule) }));
   let [furthest] = standings;
   for (const each of standings) if (furthest && lacks(each) > lacks(furthest)) furthest = each;
@@ -80,7 +85,7 @@ export function approvalProblem(tx: Tables, userId: string, requester: string, r
 export interface ProvenFactor {
   readonly id: string;
   readonly kind: 'totp' | 'passkey';
-  /** Of a passkey, over the digest of the request. */
+  /** A passkey's signature over the digest of the request. */
   readonly assertion?: Readonly<Record<string, string>>;
 }
 
@@ -94,7 +99,12 @@ export function freshFactor({ tx, world, caller }: Pick<Context, 'tx' | 'world' 
 }
 
 /** Throws `forbidden` for an approver who can say nothing about the request. */
-export function needApprover(tx: Tables, caller: Caller, request: ApprovalRequest, rules: readonly ApprovalRule[]): void {
+export function needApprover(
+  tx: Tables,
+  caller: Caller,
+  request: ApprovalRequest,
+  rules: readonly ApprovalRule[],
+): void {
   const problems = rules.map((rule) => approvalProblem(tx, caller.id, request.requester, rule));
   if (problems.some((problem) => problem === undefined)) return;
   const user = tx.users.byId(caller.id);

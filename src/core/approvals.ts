@@ -1,5 +1,5 @@
 // Requests for approval: shown to those whom they concern, approved, denied, withdrawn; and broken glass.
-import type { ApprovalRequest as RequestAnswer, BrokenGlass as BrokenAnswer } from '../api/approvals.ts';
+import type { BrokenGlass as BrokenAnswer, ApprovalRequest as RequestAnswer } from '../api/approvals.ts';
 import { KmsError } from '../errors.ts';
 import type { ResourceRef } from '../model/activity-details.ts';
 import type { RequestState } from '../model/approval-rules.ts';
@@ -119,15 +119,15 @@ interface WordInput {
 /** Takes the caller's word about a request. Throws `forbidden` for whose word does not count. */
 export function giveWord(ctx: Context, { id, verdict, reason, factor: given }: WordInput): RequestAnswer {
   const { tx, world, caller } = ctx;
-  const session = sessionOf(caller);
   const { request, words, rules, state } = findKnown(ctx, id);
+  const session = sessionOf(caller);
   if (state !== 'pending') throw new KmsError('conflict', `the request is ${state} already`);
   needApprover(tx, caller, request, rules);
   if (words.some(({ userId }) => userId === caller.id)) {
     throw new KmsError('forbidden', 'you said your word about this already', { denies: true });
   }
   const factor = given ?? freshFactor(ctx);
-  if (!factor) throw needsFactor();
+  if (!factor) throw needsFactor(ctx);
   const now = world.now();
   const { id: factorId, kind: factorKind, assertion } = factor;
   const signed = assertion !== undefined;
@@ -143,9 +143,11 @@ export function giveWord(ctx: Context, { id, verdict, reason, factor: given }: W
   return getApprovalRequest(ctx, { id });
 }
 
-/** Thrown for a word without a fresh second factor; the route adds which ones there are. */
-export function needsFactor(): KmsError {
-  return new KmsError('forbidden', 'a second factor is needed that is at most 5 minutes old', { denies: true });
+/** The refusal of a word without a fresh second factor; it says which kinds the caller has. */
+function needsFactor({ tx, caller }: Context): KmsError {
+  const message = 'a second factor is needed that is at most 5 minutes old';
+  const secondFactor = [...new Set(tx.secondFactors.of(caller.id).map(({ data }) => data.kind))];
+  return new KmsError('forbidden', message, { denies: true, body: { message, secondFactor } });
 }
 
 function factorTold({ id, kind, assertion }: ProvenFactor): JsonObject {
@@ -175,14 +177,14 @@ interface BreakInput {
 /** Lets a request pass without the others, by a User whom all its rules name for that. */
 export function breakGlass(ctx: Context, { id, reason, factor: given }: BreakInput): RequestAnswer {
   const { tx, world, caller } = ctx;
-  const session = sessionOf(caller);
   const { request, rules, state } = findKnown(ctx, id);
+  const session = sessionOf(caller);
   if (state !== 'pending') throw new KmsError('conflict', `the request is ${state} already`);
   if (!mayBreak(caller, rules)) {
     throw new KmsError('forbidden', 'the rules do not name you as one who may break the glass', { denies: true });
   }
   const factor = given ?? freshFactor(ctx);
-  if (!factor) throw needsFactor();
+  if (!factor) throw needsFactor(ctx);
   const now = world.now();
   if (given) tx.sessions.noteFactor(session, factor.id, now);
   const glass = world.newId('glass');
@@ -243,7 +245,7 @@ function brokenAnswer(tx: Tables, { id, at, by, reason, action, object, requestI
   };
 }
 
-/** What people call a caller. */
+/** A caller, with the name that people know it by. */
 export function personOf({ apiKeys, users }: Pick<Tables, 'apiKeys' | 'users'>, id: string) {
   const name = id.startsWith('user_') ? users.byId(id)?.username : apiKeys.byId(id)?.name;
   return { id, name: name ?? '' };

@@ -3,7 +3,9 @@
 import type { Tables } from '../store/port.ts';
 import type { ApprovalRule } from '../store/tables/approval-rules.ts';
 import type { Caller } from './context.ts';
-import { localCaller } from './credential.ts';
+
+/** The id of the administrator at the machine. */
+const atTheMachine = 'local';
 
 type People = Pick<Tables, 'apiKeys' | 'proofs' | 'users' | 'secondFactors' | 'userMakers'>;
 
@@ -22,7 +24,7 @@ function behind({ apiKeys, proofs }: People, id: string): ReadonlySet<string> {
     const key = apiKeys.byId(each);
     if (!key) continue;
     const makers = [key.userId, key.createdBy, ...proofs.ofKey(each).map(({ createdBy }) => createdBy)];
-    for (const maker of makers) if (maker !== undefined && maker !== localCaller.id) found.add(maker);
+    for (const maker of makers) if (maker !== undefined && maker !== atTheMachine) found.add(maker);
   }
   return found;
 }

@@ -18,8 +18,8 @@ import type { User as UserRow, UserTable } from '../store/tables/users.ts';
 import { apiKeyThing } from './accounts.ts';
 import { grantableFlags, holderNeeded, isSelf, mayTouch, mayTouchAll, missingFlag } from './authorization.ts';
 import { type Caller, type Context, needQuota } from './context.ts';
-import { noteMaker } from './persons.ts';
 import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
+import { noteMaker } from './persons.ts';
 
 interface CreateUserInput {
   readonly fields: Body<'createUser'>;

@@ -46,6 +46,7 @@ export async function examineServed(deps: ServedDeps): Promise<Examination> {
   examineShipping(copies, findings);
   examineStreaming(streaming, findings);
   await examineTang(deps, findings);
+  await examineGlass(deps, findings);
   await examineSegments(deps, findings);
   if (deps.node) findings.take(await deps.node.examine(now));
   const { stores, release } = await collect(deps, { counted: false });
@@ -149,6 +150,22 @@ async function examineTang({ tangAllow, tenants, now }: ServedDeps, { add }: Fin
     const message = `Tang key pairs that were rotated and not used for ${oldTangPair} days: ${old.length}`;
     const advice = 'see `kms tang list`; delete those that nothing is bound to any more: they open old copies of disks';
     add('advice', 'tang-old-pairs', record.name, message, advice);
+  }
+}
+
+/** Reports acts without the approval that they needed, until somebody acknowledges them. */
+async function examineGlass({ tenants }: ServedDeps, { add }: Findings): Promise<void> {
+  for (const { record, handle } of tenants.all) {
+    const broken = await handle.store.transaction(({ brokenGlass }) => brokenGlass.countOpen());
+    if (broken === 0) continue;
+    const message = `the glass was broken ${broken} times: acts were done without the approval that they need`;
+    add(
+      'warning',
+      'glass-broken',
+      record.name,
+      message,
+      'see `kms approval broken-glass`, and acknowledge what was right',
+    );
   }
 }
 

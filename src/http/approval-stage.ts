@@ -2,7 +2,14 @@
 // act, when it is known what it came to; an act that must wait is taken back, and becomes a request.
 import type { Access, Endpoint } from '../api/endpoint.ts';
 import type { EndpointId } from '../api/endpoints.ts';
-import { askFor, type Beforehand, decideAct, NeedsWords, type PlannedAct, type Wait } from '../core/approval-decision.ts';
+import {
+  askFor,
+  type Beforehand,
+  decideAct,
+  NeedsWords,
+  type PlannedAct,
+  type Wait,
+} from '../core/approval-decision.ts';
 import { shownObject } from '../core/approval-objects.ts';
 import { hidden } from '../core/approval-statement.ts';
 import type { Context } from '../core/context.ts';
@@ -24,7 +31,7 @@ export interface WaitingOutcome extends Outcome {
   readonly waits: Wait;
 }
 
-/** Acts on approvals that need none: otherwise nobody could give the first. */
+/** Endpoints that no rule covers. */
 const free: ReadonlySet<string> = new Set<EndpointId>(['acknowledgeBrokenGlass']);
 
 /** Operations that change the very rule that they name. */
@@ -141,7 +148,7 @@ function ringNamed(tx: Tables, path: string, name: string): ResourceRef | undefi
   return key && { type: 'managed-key', id: key.id, name };
 }
 
-/** What an act comes to besides what its flag says. */
+/** Actions that an act comes to besides that of its flag. */
 function furtherActs(ctx: OperationContext, id: string): string[] {
   const { changed = [] } = ctx.deed ?? {};
   const movesState = id === 'configureManagedKey' && changed.some((field) => /^(?:de)?activateAt$/.test(field));
@@ -167,7 +174,7 @@ function texts(fields: Readonly<Record<string, unknown>>): string[] {
   );
 }
 
-/** The administrator's reason to break the glass; nobody else may by a header. */
+/** The administrator's reason to break the glass. Throws `forbidden` for any other caller with that header. */
 export function breakingOf({ caller }: Pick<Context, 'caller'>, request: ApiRequest): string | undefined {
   if (headerOf(request, breakGlassHeader) === undefined) return undefined;
   if (caller.kind !== 'local') {
@@ -180,15 +187,16 @@ export function breakingOf({ caller }: Pick<Context, 'caller'>, request: ApiRequ
   return reason;
 }
 
-/** What people wrote into a header, percent-encoded; undefined if there is nothing that can be kept. */
+/** Words of people in a header, percent-encoded; undefined if there are none. */
 export function wordsIn(request: ApiRequest, name: string): string | undefined {
   const sent = headerOf(request, name)?.trim();
   if (sent === undefined || sent === '' || sent.length > longestReason * 9) return undefined;
   try {
-    const words = decodeURIComponent(sent).replace(/[\p{Cc}\p{Cs}]/gu, ' ').trim();
+    const words = decodeURIComponent(sent)
+      .replace(/[\p{Cc}\p{Cs}]/gu, ' ')
+      .trim();
     return words === '' ? undefined : [...words].slice(0, longestReason).join('');
   } catch {
     return sent.slice(0, longestReason).toWellFormed();
   }
 }
-

@@ -2,8 +2,8 @@
 // is known by its certificate, each act is authorized and done in a savepoint, and each has its record. The answer
 // waits until all of that is durable.
 import { activityRecord } from '../core/activity.ts';
-import type { Caller, Context, Tenant, World } from '../core/context.ts';
 import type { NeedsWords, Wait } from '../core/approval-decision.ts';
+import type { Caller, Context, Tenant, World } from '../core/context.ts';
 import { authenticate, authenticateCertificate, type Bearer, noteKeyUse } from '../core/credential.ts';
 import { rehearse } from '../core/key-rehearsal.ts';
 import { inPlace, type KeyWork } from '../core/key-work.ts';
@@ -44,9 +44,9 @@ export class BatchContext implements Context {
   readonly acts: Act[] = [];
   /** The note of the act under way. */
   deed: ActivityDetails | undefined = undefined;
-  /** What the last act waits for, if it needs approval. */
+  /** Set if the last act waits for approval. */
   waits: Wait | undefined = undefined;
-  /** Why it does. */
+  /** The reason for that. */
   needs: NeedsWords | undefined = undefined;
 
   constructor(tx: Transaction, caller: Caller, actors: Actors, dialect: string) {

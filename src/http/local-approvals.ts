@@ -18,7 +18,7 @@ import { localTenant, type TenantHandle } from './tenant-directory.ts';
 
 const administrator = furtherActions.makeAdministrator;
 
-/** What each comes to; those that are missing only look. */
+/** Actions of each endpoint; those that are missing only look. */
 const actions: Readonly<Partial<Record<LocalId, readonly string[]>>> = {
   makeSetUpLink: ['user.create', administrator],
   makeResetLink: ['user.update'],

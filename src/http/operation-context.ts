@@ -36,7 +36,7 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
   #admission: Admission | undefined = undefined;
   /** The operation's note for the request's record. */
   deed: ActivityDetails | undefined = undefined;
-  /** What its record says of the approval that it needed; undefined if it needed none. */
+  /** The approval that it needed, for its record; undefined if it needed none. */
   approval: JsonObject | undefined = undefined;
   /** The key that the answer hands out. */
   handedOut: KeyHandedOut | undefined = undefined;

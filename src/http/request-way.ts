@@ -15,8 +15,6 @@ import { longestPage } from '../model/json.ts';
 import { ownRecordHeader } from '../model/names.ts';
 import type { ActivityInput, Tables, Transaction } from '../store/port.ts';
 import type { Slices } from '../store/sql.ts';
-import { tell } from './approval-notices.ts';
-import { approve, type WaitingOutcome, waitFor } from './approval-stage.ts';
 import {
   type Admission,
   admit,
@@ -30,6 +28,8 @@ import {
 } from './admission.ts';
 import { encodeAnswer, listAnswer } from './answer.ts';
 import type { AppliancePort, State } from './appliance-port.ts';
+import { tell } from './approval-notices.ts';
+import { approve, type WaitingOutcome, waitFor } from './approval-stage.ts';
 import { type BodyRead, readDecodedBody, readJsonBody } from './body.ts';
 import { consoleCookieOf } from './console-cookie.ts';
 import { type FairQueue, Turn } from './fair-queue.ts';
@@ -190,7 +190,8 @@ export class EndpointWay {
     // Cast: the outcome of an act that waits.
     const waits = 'waits' in outcome ? (outcome as WaitingOutcome).waits : undefined;
     if (waits?.isNew) tell(around, { kind: 'request', id: waits.id });
-    if (typeof approval?.glass === 'string' && outcome.status < 400) tell(around, { kind: 'glass', id: approval.glass });
+    if (typeof approval?.glass === 'string' && outcome.status < 400)
+      tell(around, { kind: 'glass', id: approval.glass });
   }
 
   /** Waits for the word of others, if the rules want that; returns whether to try again. */

@@ -1,5 +1,4 @@
-// The fields of bodies whose values nobody but their sender should see, by name, at any depth. Approvers see a code
-// instead.
+// The fields of bodies whose values only their sender should see, by name, at any depth. Approvers see a code instead.
 
 const confidential: ReadonlySet<string> = new Set(
   [

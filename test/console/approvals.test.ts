@@ -192,8 +192,6 @@ const record = (change: object): ActivityRecord => ({
   id: 'act_01kdyak3se5g95x5q7yjatpbfd',
   createdAt: 0,
   keyid: 'user_01kdyak3se5g95x5q7yjatpbf9',
-  accountUid: '',
-  accountId: '',
   action: 'key.delete',
   ringname: 'payroll',
   validAction: true,
@@ -209,7 +207,7 @@ test('records of approvals are told in words', () => {
     props: { approval: { id: 'appr_1', statement, reason: 'leak' } },
   });
   assert.equal(approvalWordsOf(asked)?.past, 'asked for approval by the');
-  assert.deepEqual(approvalDetailsOf(asked, new Map()), ['“leak”']);
+  assert.deepEqual(approvalDetailsOf(asked, new Map()), ['for key.payroll.delete', '“leak”']);
   assert.equal(approvalNoteOf(asked)?.asked, 'key.payroll.delete');
 
   const factor = { id: 'fact_1', kind: 'passkey' };

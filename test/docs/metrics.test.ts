@@ -54,7 +54,7 @@ async function expose(): Promise<ReadonlyMap<string, Family>> {
     shipping: undefined,
     shippingAge: undefined,
   };
-  const none = { streams: [], retention: undefined, space: undefined };
+  const none = { streams: [], retention: undefined, space: undefined, approvals: { open: 0, brokenGlass: 0 } };
   const ofNode = parsePrometheus(await shared.text('t', 't', { store, copies, ...none, nodes: 2 }));
   await appliance.close();
   rmSync(dir, { recursive: true, force: true });

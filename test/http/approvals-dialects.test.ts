@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { reasons } from '../../src/dialects/kmip/reasons.ts';
-import { enumeration } from '../../src/dialects/kmip/ttlv.ts';
 import { tags } from '../../src/dialects/kmip/tags.ts';
+import { enumeration } from '../../src/dialects/kmip/ttlv.ts';
 import { type Appliance, testAppliance } from '../support/appliance.ts';
 import { approver, ids, say, waits } from '../support/approvers.ts';
 import { accessKey, base64, call, done } from '../support/aws-client.ts';
@@ -75,10 +75,21 @@ test("KMIP's client gets Permission Denied, and is served once it is approved", 
   // A batch that is undone as a whole leaves the request all the same.
   const other = await client.aes();
   const undo = { header: [enumeration(tags.batchErrorContinuationOption, 3)] };
-  const results = await client.batch([{ operation: 'Get Attributes', fields: [uid(other)] }, { operation: 'Destroy', fields: [uid(other)] }], undo);
+  const results = await client.batch(
+    [
+      { operation: 'Get Attributes', fields: [uid(other)] },
+      { operation: 'Destroy', fields: [uid(other)] },
+    ],
+    undo,
+  );
   assert.equal(results.at(-1)?.reason, reasons.permissionDenied);
   const asked = (await a.call('GET', '/approvals/requests?state=pending')).body.requests;
-  assert.ok(asked.some((each: { operation: string; object: { id: string } }) => each.operation === 'kmip:Destroy' && each.object.id === other));
+  assert.ok(
+    asked.some(
+      (each: { operation: string; object: { id: string } }) =>
+        each.operation === 'kmip:Destroy' && each.object.id === other,
+    ),
+  );
 });
 
 test('a rule for the flags of KMIP covers its own objects', async () => {
@@ -118,7 +129,7 @@ test('a held KMIP operation is done once the word is given, and a denied one is 
     await say(a, ada, request, verdict);
     if (verdict === 'approve') assert.equal((await held).status, 0);
     else {
-      // Denied, it asks anew, and is held for that; the client goes.
+      // Denied, it asks once more, and is held for that, until a rule refuses at once.
       await makeRule(a, { actions: ['key.*.export'], objects: ['*'], approvers: { users: ids(ada) }, mode: 'ask' });
       assert.equal((await held).status, 1);
     }

@@ -9,6 +9,8 @@ import { addPasskey, makeRing, makeRule, makeTransit, pageOrigin, person } from 
 
 const minute = 60_000;
 
+const told = (record: { readonly props: AnyJson } | undefined): AnyJson => record?.props ?? {};
+
 /** A ring, and two approvers of its deletion. */
 async function desk(more: object = {}) {
   const a = await testAppliance();
@@ -53,8 +55,8 @@ test('the request is recorded with its statement, the words with its digest', as
   const asked = records.find(({ action }) => action === 'approval.request');
   const said = records.find(({ action }) => action === 'approval.approve');
   assert.deepEqual([asked?.keyid, said?.keyid, said?.status], [keyid, ada.user.id, 200]);
-  const { approval: request } = asked?.props as AnyJson;
-  const { approval: word } = said?.props as AnyJson;
+  const { approval: request } = told(asked);
+  const { approval: word } = told(said);
   assert.deepEqual([word.id, word.digest, word.verdict, word.factor.kind], [id, request.digest, 'approve', 'totp']);
   assert.equal(JSON.parse(request.statement).requester, keyid);
 });
@@ -77,7 +79,12 @@ test('nobody approves two times, nor what they asked for, nor for another person
   const path = `/ks/keyrings/${other.name}`;
   const mine = waits(await a.call('DELETE', path, undefined, { key: eve.key }));
   assert.equal((await say(a, eve, mine)).status, 403);
-  const { body: made } = await a.call('POST', '/auth/apikey', { flags: { 'keyring.*.delete': true }, accountId: own.body.references.accountId }, { key: eve.key });
+  const { body: made } = await a.call(
+    'POST',
+    '/auth/apikey',
+    { flags: { 'keyring.*.delete': true }, accountId: own.body.references.accountId },
+    { key: eve.key },
+  );
   const theirs = waits(await a.call('DELETE', path, undefined, { key: made.key }));
   assert.equal((await say(a, eve, theirs)).status, 403);
   assert.equal((await say(a, bob, theirs)).status, 200);
@@ -143,7 +150,11 @@ test('a passkey signs the digest, and the record keeps what it signed', async ()
   const { digest } = (await a.call('GET', path, undefined, { key: eve.key })).body;
   assert.equal(passkeyOptions.challenge, digest);
   const claims = { origin: pageOrigin, flags: 5 };
-  for (const wrong of [{ ...claims, flags: 1 }, { ...claims, challenge: 'AAAA' }, { ...claims, origin: 'http://x.test' }]) {
+  for (const wrong of [
+    { ...claims, flags: 1 },
+    { ...claims, challenge: 'AAAA' },
+    { ...claims, origin: 'http://x.test' },
+  ]) {
     const passkey = authenticator.get(passkeyOptions, wrong);
     assert.equal((await a.call('POST', `${path}/approve`, { passkey }, { key: eve.key })).status, 400);
   }
@@ -151,7 +162,7 @@ test('a passkey signs the digest, and the record keeps what it signed', async ()
   const { status, body } = await a.call('POST', `${path}/approve`, { passkey }, { key: eve.key });
   assert.equal(status, 200, JSON.stringify(body));
   const [word] = (await a.activity()).filter(({ action, status: s }) => action === 'approval.approve' && s === 200);
-  const { assertion } = (word?.props as AnyJson).approval;
+  const { assertion } = told(word).approval;
   assert.equal(assertion.signature, passkey.response.signature);
   assert.equal(JSON.parse(Buffer.from(assertion.clientDataJSON, 'base64url').toString()).challenge, digest);
 });
@@ -186,7 +197,7 @@ test('a denied, a withdrawn and an expired request are over', async () => {
   a.advance(24 * 60 * minute);
   assert.notEqual(waits(await remove()), expired);
   const [record] = (await a.activity()).filter(({ action }) => action === 'approval.expire');
-  assert.deepEqual((record?.props as AnyJson).approval, { id: expired });
+  assert.deepEqual(told(record).approval, { id: expired });
 });
 
 test('rules protect themselves, and a milder second rule loosens nothing', async () => {
@@ -249,7 +260,10 @@ test('no local endpoint is a way around a rule', async () => {
   // The administrator gave ada a new way in, and she is no other person any more.
   assert.equal((await say(a, ada, id)).status, 403);
   const headers = { 'Kms-Break-Glass': 'locked out' };
-  assert.equal((await a.call('POST', '/local/reset-link', { username: root.user.username }, { ...local, headers })).status, 200);
+  assert.equal(
+    (await a.call('POST', '/local/reset-link', { username: root.user.username }, { ...local, headers })).status,
+    200,
+  );
 });
 
 test('an act that fails uses up nothing', async () => {

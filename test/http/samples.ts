@@ -153,10 +153,9 @@ const ruleFields = (more: object = {}) => ({
   ...more,
 });
 const readsRules = { 'approval.read': true };
-export const makeRule = (a: Appliance, more: object = {}) =>
-  ok(a.call('POST', '/approvals/rules', ruleFields(more)));
+export const makeRule = (a: Appliance, more: object = {}) => ok(a.call('POST', '/approvals/rules', ruleFields(more)));
 
-/** A rule that has ended, so that its change needs nobody's word. */
+/** A rule that has ended, so that its change needs no word. */
 async function endedRule(a: Appliance): Promise<AnyJson> {
   const rule = await makeRule(a, { expires: a.world.now() + 1000 });
   a.advance(1000);
@@ -517,7 +516,10 @@ export const samples: Readonly<Record<EndpointId, MakeSample>> = {
   }),
   createApprovalRule: async () => ({ body: ruleFields() }),
   listApprovalRules: async () => ({}),
-  getApprovalRule: async (a) => ({ params: { id: (await makeRule(a)).id }, key: (await logIn(a, readsRules)).accessToken }),
+  getApprovalRule: async (a) => ({
+    params: { id: (await makeRule(a)).id },
+    key: (await logIn(a, readsRules)).accessToken,
+  }),
   updateApprovalRule: async (a) => ({ params: { id: (await endedRule(a)).id }, body: { count: 2 } }),
   deleteApprovalRule: async (a) => ({ params: { id: (await endedRule(a)).id } }),
   listApprovalPresets: async () => ({}),
@@ -549,7 +551,9 @@ export const samples: Readonly<Record<EndpointId, MakeSample>> = {
   listBrokenGlass: async () => ({}),
   acknowledgeBrokenGlass: async (a) => {
     const { id, approver, code } = await waiting(a);
-    await ok(a.call('POST', `/approvals/requests/${id}/break-glass`, { code, reason: 'it leaks' }, { key: approver.key }));
+    await ok(
+      a.call('POST', `/approvals/requests/${id}/break-glass`, { code, reason: 'it leaks' }, { key: approver.key }),
+    );
     const { broken } = await ok(a.call('GET', '/approvals/broken-glass'));
     return { params: { id: broken[0].id } };
   },

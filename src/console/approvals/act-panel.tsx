@@ -91,8 +91,25 @@ function Value({ of }: { readonly of: unknown }): Child {
   }
   if (of === undefined) return <span data-quiet>not there</span>;
   if (typeof of === 'string') return <bdi data-value>{of}</bdi>;
+  if (isTexts(of)) return <Texts of={of} />;
   if (typeof of === 'object' && of !== null) return <Json value={of} />;
   return <code>{String(of)}</code>;
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.length > 0 && value.every((each) => typeof each === 'string');
+}
+
+function Texts({ of }: { readonly of: readonly string[] }) {
+  return (
+    <ul data-plain data-dense>
+      {of.map((text, index) => (
+        <li key={index}>
+          <bdi data-value>{text}</bdi>
+        </li>
+      ))}
+    </ul>
+  );
 }
 
 function hiddenIn(value: unknown): string | undefined {

@@ -100,7 +100,9 @@ export const approvalNotes: Readonly<Record<(typeof approvalEndpoints)[number]['
     problems: { 400: [noSession, over, noCode], 404: [noRequest] },
   },
   listBrokenGlass: {
-    description: ['Lists acts that were done without the approval that they needed: by whom, why, and who has seen it.'],
+    description: [
+      'Lists acts that were done without the approval that they needed: by whom, why, and who has seen it.',
+    ],
   },
   acknowledgeBrokenGlass: {
     description: ['Ends the alerts about it. Who broke the glass cannot acknowledge it.'],

@@ -2,8 +2,8 @@
 // that waits.
 import { askFor, type Beforehand, decideAct, NeedsWords } from '../../core/approval-decision.ts';
 import { hidden } from '../../core/approval-statement.ts';
-import { toBase64 } from '../../crypto/bytes.ts';
 import { type KmipRight, ownKmipFlags } from '../../core/kmip-objects.ts';
+import { toBase64 } from '../../crypto/bytes.ts';
 import { waitError } from '../../http/approval-stage.ts';
 import type { BatchContext } from '../../http/batch-way.ts';
 import { isKeyUse } from '../../model/approval-rules.ts';

@@ -1,7 +1,14 @@
 // Routes of approvals. A second factor that comes with a word is checked before the transaction, with backoff after
 // failures; it is consumed inside.
 import type { approvalEndpoints } from '../../api/approvals.ts';
-import { listApprovalPresets, createApprovalRule, deleteApprovalRule, getApprovalRule, listApprovalRules, updateApprovalRule } from '../../core/approval-rules.ts';
+import {
+  createApprovalRule,
+  deleteApprovalRule,
+  getApprovalRule,
+  listApprovalPresets,
+  listApprovalRules,
+  updateApprovalRule,
+} from '../../core/approval-rules.ts';
 import { freshFactor, type ProvenFactor } from '../../core/approval-words.ts';
 import {
   acknowledgeBrokenGlass,
@@ -14,14 +21,12 @@ import {
   withdrawRequest,
 } from '../../core/approvals.ts';
 import type { Caller, Context } from '../../core/context.ts';
-import { approvalOptions, type PasskeyPlace, verifyApproval, type VerifiedUse } from '../../core/passkeys.ts';
-import { checkCode, type Proof, useTotp, usePasskey } from '../../core/second-factors.ts';
+import { approvalOptions, type PasskeyPlace, type VerifiedUse, verifyApproval } from '../../core/passkeys.ts';
+import { checkCode, type Proof, usePasskey, useTotp } from '../../core/second-factors.ts';
 import { sessionOf } from '../../core/sessions.ts';
-import type { SentAssertion } from '../../crypto/passkey.ts';
 import { KmsError } from '../../errors.ts';
 import { tell } from '../approval-notices.ts';
 import type { Input, RoutesOf } from '../route.ts';
-import { hostOf } from '../tenant-directory.ts';
 import { atPace, placeOf, triedAs } from './second-factors.ts';
 
 export const approvalRoutes: RoutesOf<(typeof approvalEndpoints)[number]['id']> = {
@@ -34,7 +39,7 @@ export const approvalRoutes: RoutesOf<(typeof approvalEndpoints)[number]['id']> 
   listApprovalRequests: (ctx, { query: { state, mine, inbox } }) =>
     listApprovalRequests(ctx, { ...(state && { state }), mine: mine === 'true', inbox: inbox === 'true' }),
   getApprovalRequest: (ctx, { params }) => getApprovalRequest(ctx, params),
-  getApprovalOptions: (ctx, input) => optionsFor(ctx, pageOf(input), input.params.id),
+  getApprovalOptions: (ctx, input) => optionsFor(ctx, placeOf(input), input.params.id),
   approveRequest: {
     async prepare(input, caller) {
       const given = await look(input, caller, input.params.id, input.body);
@@ -66,16 +71,9 @@ export const approvalRoutes: RoutesOf<(typeof approvalEndpoints)[number]['id']> 
   acknowledgeBrokenGlass: (ctx, { params }) => acknowledgeBrokenGlass(ctx, params),
 };
 
-/** The page that asks: browsers send no origin with a GET, but its host is that of the request. */
-function pageOf(input: Input<unknown>): PasskeyPlace {
-  const place = placeOf(input);
-  const host = hostOf(input.request)?.text;
-  return host === undefined ? place : { ...place, origin: `${new URL(place.origin).protocol}//${host}` };
-}
-
 function optionsFor(ctx: Context, place: PasskeyPlace, id: string) {
-  sessionOf(ctx.caller);
   const { request } = findKnown(ctx, id);
+  sessionOf(ctx.caller);
   const factors = ctx.tx.secondFactors.of(ctx.caller.id);
   const passkeyOptions = approvalOptions(place, request.details.digest, factors);
   const kinds = new Set(factors.map(({ data }) => data.kind));
@@ -86,6 +84,8 @@ function optionsFor(ctx: Context, place: PasskeyPlace, id: string) {
   };
 }
 
+type SentAssertion = Parameters<typeof verifyApproval>[3];
+
 interface Given {
   readonly code?: string;
   readonly passkey?: SentAssertion;
@@ -95,12 +95,16 @@ interface Given {
 type Looked =
   | { readonly is: 'none' | 'wrong' }
   | { readonly is: 'code'; readonly proof: Proof & { is: 'totp' } }
-  | { readonly is: 'passkey'; readonly use: Omit<VerifiedUse, 'challenge'>; readonly assertion: Record<string, string> };
+  | {
+      readonly is: 'passkey';
+      readonly use: Omit<VerifiedUse, 'challenge'>;
+      readonly assertion: Record<string, string>;
+    };
 
 /** Looks at what came, without consuming it. */
 async function look(input: Input<unknown>, caller: Caller, id: string, { code, passkey }: Given): Promise<Looked> {
-  sessionOf(caller);
   if (code === undefined && passkey === undefined) return { is: 'none' };
+  sessionOf(caller);
   const { handle, appliance } = input;
   const now = appliance.world.now();
   const byCode = (): Promise<Looked> =>
@@ -112,12 +116,7 @@ async function look(input: Input<unknown>, caller: Caller, id: string, { code, p
   return atPace(input, await triedAs(input, caller.id), check, ({ is }) => is !== 'wrong');
 }
 
-async function lookAtPasskey(
-  input: Input<unknown>,
-  caller: Caller,
-  id: string,
-  sent: SentAssertion,
-): Promise<Looked> {
+async function lookAtPasskey(input: Input<unknown>, caller: Caller, id: string, sent: SentAssertion): Promise<Looked> {
   const { store } = input.handle;
   const { factor, digest } = await store.transaction((tables) => ({
     factor: tables.secondFactors.of(caller.id).find(({ credentialId }) => credentialId === sent.id),
@@ -130,7 +129,11 @@ async function lookAtPasskey(
     const { publicKey, rpId } = use.data;
     const { clientDataJSON, authenticatorData, signature } = sent.response;
     const signed = { clientDataJSON, authenticatorData, signature };
-    return { is: 'passkey', use, assertion: { credentialId: sent.id, publicKey, rpId, origin: place.origin, ...signed } };
+    return {
+      is: 'passkey',
+      use,
+      assertion: { credentialId: sent.id, publicKey, rpId, origin: place.origin, ...signed },
+    };
   } catch (error) {
     if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
     return { is: 'wrong' };

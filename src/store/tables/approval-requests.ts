@@ -6,8 +6,8 @@ import type { JsonObject } from '../../model/json.ts';
 import type { Row, Sql } from '../sql.ts';
 import { objectOf, toJson } from './columns.ts';
 
-/** What is known of an act from the moment it is asked for. */
-export interface RequestDetails {
+/** An act, from the moment that it is asked for. */
+interface RequestDetails {
   /** Flag with the ring's name. */
   readonly action: string;
   /** All actions that the act comes to, without a ring's name. */

@@ -54,7 +54,7 @@ export const approvalSchema: readonly string[] = [
     acknowledged_by TEXT
   )`,
   `CREATE INDEX broken_glass_open ON broken_glass (seq) WHERE acknowledged_at IS NULL`,
-  // Who could have got into a User's account: by an invite, a link, a password that they were told.
+  // Callers that could have got into a User's account: by an invite, a link, a password that they were told.
   `CREATE TABLE user_makers (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     user_id TEXT NOT NULL,

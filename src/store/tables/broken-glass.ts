@@ -50,16 +50,14 @@ export function brokenGlassTable(sql: Sql) {
       return row && fromRow(row);
     },
 
-    /** Those that nobody acknowledged come first; newest first. */
+    /** Newest first; those not acknowledged come before all others. */
     list(most: number): BrokenGlass[] {
       const text = 'SELECT * FROM broken_glass ORDER BY acknowledged_at IS NOT NULL, seq DESC LIMIT ?';
       return sql.all<BrokenRow>(text, most).map(fromRow);
     },
 
     countOpen(): number {
-      return (
-        sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM broken_glass WHERE acknowledged_at IS NULL')?.n ?? 0
-      );
+      return sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM broken_glass WHERE acknowledged_at IS NULL')?.n ?? 0;
     },
 
     acknowledge(id: string, by: string, now: number): void {

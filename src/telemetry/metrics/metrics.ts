@@ -27,6 +27,8 @@ interface MetricsView {
   readonly space: SpaceStatus | undefined;
   /** Number of nodes, if several share the appliance. */
   readonly nodes: number | undefined;
+  /** Numbers of open requests for approval, and of broken glass that is not acknowledged. */
+  readonly approvals: { readonly open: number; readonly brokenGlass: number };
 }
 
 export class Metrics {
@@ -62,6 +64,9 @@ export class Metrics {
     this.#requestNumbers(out, tenant);
     const counts = this.store(dir);
     storeNumbers(out, counts, view.store);
+    const { open, brokenGlass } = view.approvals;
+    gauge(out, 'kms_approval_requests_open', 'Requests of this tenant that wait for approval, or have it.', open);
+    gauge(out, 'kms_broken_glass', 'Acts without the approval that they needed, not acknowledged yet.', brokenGlass);
     if (counts.turns) turnNumbers(out, counts.turns);
     this.#applianceNumbers(out, view);
     await processNumbers(out);
