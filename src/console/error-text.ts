@@ -16,7 +16,7 @@ export function errorText(error: unknown): string {
 }
 
 /** An act that waits for approval, as its refusal tells of it. */
-export interface WaitingAct {
+interface WaitingAct {
   /** Id of the request. */
   readonly id: string;
   readonly needed: number;

@@ -40,7 +40,7 @@ export function approvalWordsOf(record: ActivityRecord): ApprovalWords | undefin
 }
 
 /** A record's account of the approval that it is about, was done with, or waits for. */
-export interface ApprovalNote {
+interface ApprovalNote {
   /** Id of the request. */
   readonly id: string | undefined;
   /** Id of the breaking by which it was done. */

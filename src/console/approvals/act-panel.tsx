@@ -133,7 +133,7 @@ function Flags({ title, flags }: { readonly title: string; readonly flags: reado
   );
 }
 
-/** What changes, if it is known before and after; else the thing as it is. */
+/** The fields that change, if both states are known; else the thing as it is. */
 function Change({ effects }: { readonly effects: ApprovalRequest['effects'] }) {
   const { before, after, changed } = effects;
   if (!before && !after) return changed.length === 0 ? null : <p>It changes: {changed.join(', ')}.</p>;

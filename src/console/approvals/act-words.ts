@@ -1,5 +1,5 @@
-// Acts that wait for approval, in words: a request as a sentence, the consequences of the gravest acts, and the state of
-// a request. Pure.
+// Acts that wait for approval, in words: a request as a sentence, the consequences of the gravest acts, and the state
+// of a request. Pure.
 import type { ApprovalRequest } from '../../api/approvals.ts';
 import type { RequestState } from '../../model/approval-rules.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
@@ -8,7 +8,7 @@ import { wordsOf } from '../activity/words.ts';
 import { countedText, shortId, spanText, upperFirst } from '../text.ts';
 
 /** The parts of a request that say what it asks for. */
-export type AskedAct = Pick<ApprovalRequest, 'action' | 'operation' | 'object' | 'statement' | 'shown' | 'effects'>;
+type AskedAct = Pick<ApprovalRequest, 'action' | 'operation' | 'object' | 'statement' | 'shown' | 'effects'>;
 
 /** `Delete the managed key payroll`. */
 export function actText({ action, operation, object, statement, shown }: AskedAct): string {
@@ -82,7 +82,7 @@ function nameIn(body: ApprovalRequest['shown']['body']): string | undefined {
   return names.find((name): name is string => typeof name === 'string' && name !== '');
 }
 
-/** What the operation comes to, for those that cannot be taken back easily. */
+/** Consequences of operations that cannot be taken back easily. */
 const consequences: ReadonlyMap<string, string> = new Map([
   ['deleteKeyring', 'Its keys encrypt and decrypt nothing from then on. What they encrypted cannot be read any more.'],
   [

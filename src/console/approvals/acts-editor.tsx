@@ -1,5 +1,5 @@
-// ActsEditor chooses the acts that need approval: those of the table of flags, on one ring or on all; those that no flag
-// names; and others by name.
+// ActsEditor chooses the acts that need approval: those of the table of flags, on one ring or on all; those that no
+// flag names; and others by name.
 import { useId } from 'hono/jsx/dom';
 import { parseFlags } from '../../model/flags.ts';
 import { flagGroups, wildcard } from '../flags/draft.ts';

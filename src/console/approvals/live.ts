@@ -1,6 +1,6 @@
-// What is new about approvals, looked up again and again while the window is visible: requests that wait for the
-// reader, requests of theirs that were approved, and glass that was broken. The appliance answers such looks only when
-// something changed, and records them once an hour.
+// News about approvals, looked up again and again while the window is visible: requests that wait for the reader,
+// requests of theirs that were approved, and glass that was broken. The appliance answers such looks only when something
+// changed, and records them once an hour.
 import { createContext, useContext, useEffect, useRef } from 'hono/jsx/dom';
 import type { ApprovalRequest, BrokenGlass } from '../../api/approvals.ts';
 import type { Client } from '../../client/client.ts';
@@ -8,7 +8,7 @@ import { toast } from '../parts/messages.tsx';
 import { useState } from '../parts/state.ts';
 import { actText } from './act-words.ts';
 
-export interface ApprovalNews {
+interface ApprovalNews {
   /** Those that the reader could decide. */
   readonly inbox: readonly ApprovalRequest[];
   /** Own ones, which may be done now. */
