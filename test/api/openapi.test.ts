@@ -140,6 +140,7 @@ test('an answer without a required field, or with one more, is not as described'
       'shipping',
       'disk',
       'reporter',
+      'brokenGlass',
       'dialect',
       'reason',
       'request',

@@ -147,6 +147,24 @@ export const special: readonly Special[] = [
       return { url: '/auth/activity/export', body: {} };
     },
   },
+  ...(['approve', 'deny', 'break-glass'] as const).map((verb) => ({
+    name: 'too many failures',
+    id: verb === 'break-glass' ? 'breakGlass' : `${verb}Request`,
+    status: 429,
+    async make(a: Appliance) {
+      const { accessToken: key } = await logIn(a, { 'approval.read': true });
+      const { body: rule } = await a.call('POST', '/approvals/rules', {
+        name: verb,
+        actions: ['keyring.create'],
+        approvers: { flag: 'approval.give' },
+      });
+      const { approval } = (await a.call('POST', '/ks/keyrings', { name: String(rule.name) })).body;
+      const url = `/approvals/requests/${approval.id}/${verb}`;
+      const body = { code: '000000', reason: 'x' };
+      for (let n = 0; n < 6; n++) await a.call('POST', url, body, { key });
+      return { url, body, key };
+    },
+  })),
   {
     name: 'no provider',
     id: 'startOidc',
