@@ -207,7 +207,7 @@ test('records of approvals are told in words', () => {
     props: { approval: { id: 'appr_1', statement, reason: 'leak' } },
   });
   assert.equal(approvalWordsOf(asked)?.past, 'asked for approval by the');
-  assert.deepEqual(approvalDetailsOf(asked, new Map()), ['“leak”']);
+  assert.deepEqual(approvalDetailsOf(asked, new Map()), ['for key.payroll.delete', '“leak”']);
   assert.equal(approvalNoteOf(asked)?.asked, 'key.payroll.delete');
 
   const factor = { id: 'fact_1', kind: 'passkey' };

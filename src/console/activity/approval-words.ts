@@ -110,7 +110,7 @@ export function approvalDetailsOf(record: ActivityRecord, names: Names): string[
   const { glass, reason, factor, isSigned, approvers, asked } = note;
   const isGlass = glass !== undefined && record.action !== 'approval.break-glass';
   return [
-    ...(asked === undefined || record.action === 'approval.request' ? [] : [`for ${asked}`]),
+    ...(asked === undefined || deedOfRecord(record).object?.name === asked ? [] : [`for ${asked}`]),
     ...(factor === undefined ? [] : [isSigned ? 'signed with a passkey' : `proved by ${factorText(factor)}`]),
     ...(approvers.length === 0 ? [] : [`approved by ${listText(approvers.map((id) => names.get(id) ?? shortId(id)))}`]),
     ...(isGlass ? ['without approval: the glass was broken'] : []),

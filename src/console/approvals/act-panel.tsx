@@ -91,8 +91,25 @@ function Value({ of }: { readonly of: unknown }): Child {
   }
   if (of === undefined) return <span data-quiet>not there</span>;
   if (typeof of === 'string') return <bdi data-value>{of}</bdi>;
+  if (isTexts(of)) return <Texts of={of} />;
   if (typeof of === 'object' && of !== null) return <Json value={of} />;
   return <code>{String(of)}</code>;
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.length > 0 && value.every((each) => typeof each === 'string');
+}
+
+function Texts({ of }: { readonly of: readonly string[] }) {
+  return (
+    <ul data-plain data-dense>
+      {of.map((text, index) => (
+        <li key={index}>
+          <bdi data-value>{text}</bdi>
+        </li>
+      ))}
+    </ul>
+  );
 }
 
 function hiddenIn(value: unknown): string | undefined {
@@ -116,7 +133,7 @@ function Flags({ title, flags }: { readonly title: string; readonly flags: reado
   );
 }
 
-/** The change, if both before and after are known; else the thing as it is. */
+/** The fields that change, if both states are known; else the thing as it is. */
 function Change({ effects }: { readonly effects: ApprovalRequest['effects'] }) {
   const { before, after, changed } = effects;
   if (!before && !after) return changed.length === 0 ? null : <p>It changes: {changed.join(', ')}.</p>;

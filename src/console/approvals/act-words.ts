@@ -127,8 +127,8 @@ const states: Readonly<Record<RequestState, StateWords>> = {
   expired: { label: 'expired' },
 };
 
-export function stateWords(state: RequestState): StateWords {
-  return states[state];
+export function stateWords({ state, broken }: Pick<ApprovalRequest, 'state' | 'broken'>): StateWords {
+  return state === 'granted' && broken ? { label: 'may be done', tone: 'warn' } : states[state];
 }
 
 export function isOpen({ state }: Pick<ApprovalRequest, 'state'>): boolean {

@@ -227,7 +227,7 @@ function standingText(request: ApprovalRequest, isOwn: boolean): string {
     case 'granted':
       return isOwn ? `Do the same again now: it can be done ${window}.` : `The requester can do it now, ${window}.`;
     case 'done':
-      return 'It was approved and done.';
+      return request.broken ? 'It was done without approval.' : 'It was approved and done.';
     case 'denied':
       return isOwn ? 'If you do the same again, that is a new request.' : 'It will not be done.';
     case 'withdrawn':

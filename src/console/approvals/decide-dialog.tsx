@@ -66,7 +66,7 @@ type Proof = 'passkey' | 'fresh' | 'code';
 const proofLabels: Readonly<Record<Proof, { readonly label: string; readonly hint: string }>> = {
   passkey: {
     label: 'With a passkey',
-    hint: 'It signs exactly this request, so that anybody can verify later that you approved it.',
+    hint: 'Your passkey signs exactly this request, so that anybody can verify later what you said.',
   },
   fresh: { label: 'As just now', hint: 'You used a second factor within the last 5 minutes.' },
   code: { label: 'With a code', hint: 'Six digits from the app on your phone.' },

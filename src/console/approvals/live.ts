@@ -1,6 +1,6 @@
-// News about approvals, looked up again and again while the window is visible: requests that wait for the
-// reader, requests of theirs that were approved, and glass that was broken. The appliance answers such looks only when
-// something changed, and records them once an hour.
+// News about approvals, looked up again and again while the window is visible: requests that wait for the reader,
+// requests of theirs that were approved, and glass that was broken. The appliance answers such looks only when something
+// changed, and records them once an hour.
 import { createContext, useContext, useEffect, useRef } from 'hono/jsx/dom';
 import type { ApprovalRequest, BrokenGlass } from '../../api/approvals.ts';
 import type { Client } from '../../client/client.ts';
@@ -66,7 +66,9 @@ export function useApprovalNews(polls: Client): Approvals {
 /** A notice about requests that were approved since the last look. */
 function tellGranted(granted: readonly ApprovalRequest[], known: ReadonlySet<string> | null): void {
   const [first] = known ? granted.filter(({ id }) => !known.has(id)) : [];
-  if (first) toast(`Approved: ${actText(first)}. Do it again now, and it will be done.`);
+  if (!first) return;
+  const what = first.broken ? 'The glass is broken' : 'Approved';
+  toast(`${what}: ${actText(first)}. Do it again now, and it will be done.`);
 }
 
 /** Calls `look` again and again while the window is visible, and when the reader comes back to it. */

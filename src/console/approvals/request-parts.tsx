@@ -4,14 +4,14 @@ import { Actor } from '../activity/record-parts.tsx';
 import { hrefTo } from '../navigation.ts';
 import { actText, stateWords } from './act-words.ts';
 
-export function RequestState({ request: { state, broken } }: { readonly request: ApprovalRequest }) {
-  const { label, tone } = stateWords(state);
+export function RequestState({ request }: { readonly request: ApprovalRequest }) {
+  const { label, tone } = stateWords(request);
   return (
     <>
       <span data-tag data-tone={tone}>
         {label}
       </span>
-      {broken && (
+      {request.broken && (
         <span key="broken">
           {' '}
           <span data-tag data-tone="bad">

@@ -2,13 +2,7 @@
 // Drafts are immutable, and yield the fields that the API takes. Pure.
 import type { ApprovalRule } from '../../api/approvals.ts';
 import type { InputOf } from '../../client/client.ts';
-import {
-  type ApprovalMode,
-  defaultObjects,
-  furtherActions,
-  mostWords,
-  shortestWindow,
-} from '../../model/approval-rules.ts';
+import { defaultObjects, furtherActions, mostWords, shortestWindow } from '../../model/approval-rules.ts';
 import { isKnownFlag } from '../../model/flags.ts';
 import { FieldProblems } from '../error-text.ts';
 import { actsText } from '../flags/abilities.ts';
@@ -27,7 +21,7 @@ export interface RuleDraft {
   /** Names or ids. */
   readonly users: readonly string[];
   readonly breakers: readonly string[];
-  readonly mode: ApprovalMode;
+  readonly mode: ApprovalRule['mode'];
 }
 
 /** Acts that no flag names, as people call them. */

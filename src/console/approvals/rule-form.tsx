@@ -1,7 +1,7 @@
 // RuleForm makes or changes a rule of approvals: which acts need others' word, and whose. Presets fill it in.
 import type { ApprovalRule } from '../../api/approvals.ts';
 import type { AnswerTo, InputOf } from '../../client/client.ts';
-import { type ApprovalMode, defaultObjects, mostWords } from '../../model/approval-rules.ts';
+import { defaultObjects, mostWords } from '../../model/approval-rules.ts';
 import { Button, CancelButton } from '../parts/button.tsx';
 import { Choice, Field, Select, TextArea } from '../parts/fields.tsx';
 import { Form } from '../parts/form.tsx';
@@ -26,14 +26,15 @@ const approverOptions = [
   { value: 'users', label: 'These users' },
 ] as const;
 
-const modeOptions: readonly { readonly value: ApprovalMode; readonly label: string; readonly hint: string }[] = [
-  { value: 'ask', label: 'Refuse at once', hint: 'Who asked does the same again once it is approved.' },
-  {
-    value: 'hold',
-    label: 'Let it wait for a minute first',
-    hint: 'For programs: if the approval comes within 60 seconds, they notice nothing but the delay.',
-  },
-];
+const modeOptions: readonly { readonly value: ApprovalRule['mode']; readonly label: string; readonly hint: string }[] =
+  [
+    { value: 'ask', label: 'Refuse at once', hint: 'Who asked does the same again once it is approved.' },
+    {
+      value: 'hold',
+      label: 'Let it wait for a minute first',
+      hint: 'For programs: if the approval comes within 60 seconds, they notice nothing but the delay.',
+    },
+  ];
 
 export function RuleForm({ rule, presets = [], onSave, onClose }: RuleFormProps) {
   const [draft, setDraft] = useState<RuleDraft>(() => ruleDraftOf(rule));
