@@ -228,6 +228,9 @@ export const managedKeyKind: Kind = {
     if (found.fields.deletionAllowed !== true) return 'it is protected from deletion (deletionAllowed: false)';
     return recentUse(desk, found);
   },
-  /** A secret is a value that somebody stored, not a setting. */
-  exported: ({ fields }) => (fields.type === 'secret' ? undefined : withoutDefaults(fields, defaults)),
+  exported({ name, fields }) {
+    // A secret is a value that somebody stored, and each appliance makes the authority of its certificates by itself.
+    const isOwn = fields.type === 'secret' || (fields.type === 'ecdsa-p256' && /^client-ca(?:-\d+)?$/.test(name));
+    return isOwn ? undefined : withoutDefaults(fields, defaults);
+  },
 };
