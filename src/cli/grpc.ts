@@ -44,7 +44,7 @@ const statusOf: Readonly<Partial<Record<ErrorCode, number>>> = {
   unauthenticated: 16,
 };
 
-export interface GrpcOptions {
+interface GrpcOptions {
   readonly signal: AbortSignal;
   /** Called once it listens. */
   readonly ready: () => void;

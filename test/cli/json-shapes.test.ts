@@ -130,7 +130,17 @@ const answered: Readonly<Record<string, string>> = {
   'tenant oidc unlink': 'unlinkOidc',
 };
 /** Commands that print no JSON of their own. */
-const texts = ['serve', 'activity export', 'export', 'schema', 'completion', 'man', 'help', 'tofu-key', 'kubernetes-plugin'];
+const texts = [
+  'serve',
+  'activity export',
+  'export',
+  'schema',
+  'completion',
+  'man',
+  'help',
+  'tofu-key',
+  'kubernetes-plugin',
+];
 /** Links the executable, which the sources lack; the clean root tests it. */
 const notHere = ['age-plugin install', 'tofu-provider install'];
 

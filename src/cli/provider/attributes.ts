@@ -1,5 +1,5 @@
-// Attributes of resources, data sources and the provider's own settings: made from the JSON Schemas of the API's fields,
-// and written as schemas of plugin protocol 6. Names are the API's in snake case.
+// Attributes of resources, data sources and the provider's own settings: made from the JSON Schemas of the API's
+// fields, and written as schemas of plugin protocol 6. Names are the API's in snake case.
 import { message } from '../../client/protobuf.ts';
 import { KmsError } from '../../errors.ts';
 import { fromPlain, jsonOf, mapped, type ObjectValue, objectOf, type Type, type Value } from './values.ts';
@@ -42,7 +42,7 @@ export interface FieldSchema {
 }
 
 /** `maxEncryptCount` as `max_encrypt_count`. */
-export function snakeCase(name: string): string {
+function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
@@ -114,7 +114,7 @@ function typeOf(given: FieldSchema, definitions: Readonly<Record<string, FieldSc
   return 'dynamic';
 }
 
-export function typeOfAttribute({ type, nested }: Pick<Attribute, 'type' | 'nested'>): Type {
+function typeOfAttribute({ type, nested }: Pick<Attribute, 'type' | 'nested'>): Type {
   if (!nested) return type ?? 'dynamic';
   const of = typeOfAttributes(nested.attributes);
   return nested.mode === 'list' ? ['list', of] : of;

@@ -4,7 +4,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import type { SecureServerOptions } from 'node:http2';
 import { join } from 'node:path';
 import { fieldsOf, message } from '../../client/protobuf.ts';
-import { fromUtf8 } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { Cli } from '../command.ts';
 import { fileError } from '../files.ts';
@@ -95,7 +94,7 @@ function derOf(pem: string): string {
   return pem.replace(/-----(?:BEGIN|END) CERTIFICATE-----|\s/g, '');
 }
 
-/** What the status is called that a service answers with while it serves. */
+/** Status of a service that serves. */
 const serving = 1;
 
 function pluginCalls(shutDown: () => void): Calls {
@@ -106,7 +105,7 @@ function pluginCalls(shutDown: () => void): Calls {
       return message({});
     },
     async '/grpc.health.v1.Health/Check'(request) {
-      const service = fromUtf8(fieldsOf(request, 'a question about health').bytes(1));
+      const service = fieldsOf(request, 'a question about health').text(1);
       if (service !== 'plugin' && service !== '') throw new KmsError('not-found', 'no such service here');
       return message({ 1: serving });
     },

@@ -1,7 +1,6 @@
 // Secrets that the appliance tells once, when a resource is made: in the state only if the configuration says so,
 // encrypted to a keyring or in clear.
 import { encryptBytes } from '../../client/file-streams.ts';
-import { toBase64, utf8 } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import type { Secret, Workplace } from '../as-code/kind.ts';
 import type { Attributes } from './attributes.ts';
@@ -81,8 +80,8 @@ function merged(prior: ObjectValue[string] | undefined, more: Readonly<Record<st
 
 async function wrappedTo(ring: string, text: string, client: Workplace['client']): Promise<string> {
   // The appliance made the secret: a false public key would tell it nothing new.
-  const { bytes } = await encryptBytes(utf8(text), { client, ring, publicKey: ({ publicKey }) => publicKey });
-  return toBase64(bytes);
+  const { bytes } = await encryptBytes(Buffer.from(text), { client, ring, publicKey: ({ publicKey }) => publicKey });
+  return Buffer.from(bytes).toString('base64');
 }
 
 export function noKeeper(): KmsError {

@@ -50,7 +50,7 @@ const settings: Attributes = {
 
 const options = ['server', 'profile', 'api_key_file', 'ca_file', 'client_cert', 'client_key', 'tenant'] as const;
 
-export interface KmsProvider {
+interface KmsProvider {
   readonly provider: Provider;
   close(): Promise<void>;
 }

@@ -1,7 +1,6 @@
 // The calls of plugin protocol 6 (tfplugin6.proto), by which OpenTofu and Terraform plan and make what resources
 // describe. It knows how changes are planned and answered; what a resource is and does is given to it.
 import { fieldsOf, type MessageFields, mapEntries, message, type ReadFields } from '../../client/protobuf.ts';
-import { fromUtf8 } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 import { sentenceOf } from '../exit.ts';
 import type { Calls } from '../grpc.ts';
@@ -70,7 +69,7 @@ export function providerCalls(provider: Provider): Calls {
       const config = objectOf(dynamicValue(request.bytes(2), source));
       return { 1: dynamic(await source.read(config), source) };
     }),
-    // What is in progress is short, and is finished.
+    // Calls in progress are short, and are finished.
     '/tfplugin6.Provider/StopProvider': async () => message({}),
   };
 }
@@ -204,7 +203,7 @@ async function applied(
 }
 
 function memoryOf(bytes: Uint8Array): unknown {
-  return bytes.length > 0 ? JSON.parse(fromUtf8(bytes) ?? 'null') : null;
+  return bytes.length > 0 ? JSON.parse(Buffer.from(bytes).toString()) : null;
 }
 
 function memoryBytes(instance: Instance | null): string | undefined {

@@ -1,14 +1,13 @@
 // Values of OpenTofu, of the types of its type system (cty): read from MessagePack and from the JSON of states, and
 // written as MessagePack. A value may be unknown until something is applied, as a whole or in parts.
 import { decode, ExtData, encode } from '@msgpack/msgpack';
-import { utf8 } from '../../crypto/bytes.ts';
 import { KmsError } from '../../errors.ts';
 
 export type Type =
   | 'string'
   | 'number'
   | 'bool'
-  /** Of any type; the value brings its own. */
+  /** Any type: the value brings its own. */
   | 'dynamic'
   | readonly ['list' | 'set' | 'map', Type]
   | readonly ['object', Readonly<Record<string, Type>>]
@@ -53,13 +52,15 @@ export function readValue(bytes: Uint8Array, type: Type): Value {
 
 /** The value in the JSON of a state. Throws `invalid` likewise. */
 export function readJsonValue(text: string, type: Type): Value {
-  let raw: unknown;
+  return valueFrom(parsedJson(text), type, fromJson);
+}
+
+function parsedJson(text: string): unknown {
   try {
-    raw = JSON.parse(text);
+    return JSON.parse(text);
   } catch (cause) {
-    throw new KmsError('invalid', 'expected a state of OpenTofu: it is no JSON', { cause });
+    throw new KmsError('invalid', 'expected JSON of OpenTofu', { cause });
   }
-  return valueFrom(raw, type, fromJson);
 }
 
 /** How a value of any type is accompanied by its own. */
@@ -67,7 +68,7 @@ type ReadTyped = (raw: unknown) => readonly [type: Type, raw: unknown] | undefin
 
 const fromMessagePack: ReadTyped = (raw) => {
   if (!Array.isArray(raw) || raw.length !== 2 || !(raw[0] instanceof Uint8Array)) return undefined;
-  return [typeOf(JSON.parse(Buffer.from(raw[0]).toString())), raw[1]];
+  return [typeOf(parsedJson(Buffer.from(raw[0]).toString())), raw[1]];
 };
 
 const fromJson: ReadTyped = (raw) => {
@@ -140,7 +141,7 @@ export function writeValue(value: Value, type: Type): Uint8Array {
 function rawOf(value: Value, type: Type): unknown {
   if (value === unknown) return new ExtData(0, Uint8Array.of(0));
   if (value === null) return null;
-  if (value instanceof Typed) return [utf8(JSON.stringify(value.type)), rawOf(value.value, value.type)];
+  if (value instanceof Typed) return [Buffer.from(JSON.stringify(value.type)), rawOf(value.value, value.type)];
   if (typeof type === 'string') return value;
   if (isList(value)) {
     return value.map((each, n) => rawOf(each, type[0] === 'tuple' ? (type[1][n] ?? 'dynamic') : elementOf(type)));
@@ -155,7 +156,7 @@ function elementOf(type: Exclude<Type, string>): Type {
   return type[1];
 }
 
-export function isList(value: Value): value is readonly Value[] {
+function isList(value: Value): value is readonly Value[] {
   return Array.isArray(value);
 }
 
