@@ -6,7 +6,9 @@ import { KmsError } from '../errors.ts';
 /** A whole number from 0 on, a boolean, a text, or bytes: of a nested message, too. */
 type Single = number | boolean | string | Uint8Array;
 
-/** Fields by number. A list is a repeated field, or one that is written even if empty; `undefined` is left out. */
+/**
+ * Fields by number. A list is a repeated field, or one that is written even if it is empty; `undefined` is left out.
+ */
 export type MessageFields = Readonly<Record<number, Single | readonly Single[] | undefined>>;
 
 /** Empty values are left out, as in protobuf, but not from lists. */

@@ -62,7 +62,7 @@ export interface Tofu {
   importOf(type: string, id: string): Promise<Outcome>;
   data(type: string, config: Plain): Promise<Outcome>;
   upgrade(type: string, state: string): Promise<Outcome>;
-  /** Everything that it wrote to stderr so far. */
+  /** Its stderr so far. */
   said(): string;
   readonly ended: Promise<Ran>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -95,7 +95,7 @@ export async function startTofu(d: Desk, options: RunOptions = {}): Promise<Tofu
     state: stateIn(answer.bytes(stateField), type),
     problems: problemsIn(answer.all(problemsField)),
   });
-  /** Memory that the provider keeps beside a state, which OpenTofu stores for it. */
+  /** Memory of the provider beside each state, which OpenTofu keeps for it. */
   const kept = new WeakMap<Plain, Uint8Array>();
   const keeping = <T extends Outcome>(made: T, memory: Uint8Array): T => {
     if (made.state) kept.set(made.state, memory);
@@ -183,7 +183,7 @@ interface ClientCertificate {
   readonly key: string;
 }
 
-/** A certificate as go-plugin makes it: an authority for P-521 that shows itself. */
+/** An authority on P-521 that shows itself, like go-plugin's. */
 async function clientCertificate(): Promise<ClientCertificate> {
   const algorithm = { name: 'ECDSA', namedCurve: 'P-521', hash: 'SHA-512' } as const;
   const keys = await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify']);

@@ -23,6 +23,7 @@ const pages = [
   'docs/tenants.md',
   'docs/oidc.md',
   'docs/tofu.md',
+  'docs/guide-opentofu.md',
   'docs/guide-managed-keys.md',
   'docs/guide-workloads.md',
   'docs/guide-as-code.md',

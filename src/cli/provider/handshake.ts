@@ -94,7 +94,7 @@ function derOf(pem: string): string {
   return pem.replace(/-----(?:BEGIN|END) CERTIFICATE-----|\s/g, '');
 }
 
-/** The status of a service that serves. */
+/** Status of a service that serves. */
 const serving = 1;
 
 function pluginCalls(shutDown: () => void): Calls {
@@ -105,7 +105,7 @@ function pluginCalls(shutDown: () => void): Calls {
       return message({});
     },
     async '/grpc.health.v1.Health/Check'(request) {
-      const service = Buffer.from(fieldsOf(request, 'a question about health').bytes(1)).toString();
+      const service = fieldsOf(request, 'a question about health').text(1);
       if (service !== 'plugin' && service !== '') throw new KmsError('not-found', 'no such service here');
       return message({ 1: serving });
     },

@@ -10,8 +10,8 @@ interface Plan {
 }
 
 /**
- * Values of the configuration count, unknown or not. The others that the provider gives stay as they are, and are
- * unknown for a new object.
+ * Values of the configuration count, unknown or not. Values that the provider gives stay as they are, and are unknown
+ * for a new object.
  */
 export function planned(attributes: Attributes, prior: ObjectValue | null, config: ObjectValue): Plan {
   const state = mapped(attributes, (attribute, name) => plannedValue(attribute, prior?.[name], config[name] ?? null));

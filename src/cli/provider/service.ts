@@ -69,7 +69,7 @@ export function providerCalls(provider: Provider): Calls {
       const config = objectOf(dynamicValue(request.bytes(2), source));
       return { 1: dynamic(await source.read(config), source) };
     }),
-    // Work in progress is short, and is finished.
+    // Calls in progress are short, and are finished.
     '/tfplugin6.Provider/StopProvider': async () => message({}),
   };
 }

@@ -52,13 +52,15 @@ export function readValue(bytes: Uint8Array, type: Type): Value {
 
 /** The value in the JSON of a state. Throws `invalid` likewise. */
 export function readJsonValue(text: string, type: Type): Value {
-  let raw: unknown;
+  return valueFrom(parsedJson(text), type, fromJson);
+}
+
+function parsedJson(text: string): unknown {
   try {
-    raw = JSON.parse(text);
+    return JSON.parse(text);
   } catch (cause) {
-    throw new KmsError('invalid', 'expected a state of OpenTofu: it is no JSON', { cause });
+    throw new KmsError('invalid', 'expected JSON of OpenTofu', { cause });
   }
-  return valueFrom(raw, type, fromJson);
 }
 
 /** How a value of any type is accompanied by its own. */
@@ -66,7 +68,7 @@ type ReadTyped = (raw: unknown) => readonly [type: Type, raw: unknown] | undefin
 
 const fromMessagePack: ReadTyped = (raw) => {
   if (!Array.isArray(raw) || raw.length !== 2 || !(raw[0] instanceof Uint8Array)) return undefined;
-  return [typeOf(JSON.parse(Buffer.from(raw[0]).toString())), raw[1]];
+  return [typeOf(parsedJson(Buffer.from(raw[0]).toString())), raw[1]];
 };
 
 const fromJson: ReadTyped = (raw) => {
