@@ -1,7 +1,7 @@
 // The decision whether an act may be done now, in the transaction that does it: under which rules it falls, whether it
 // has the words that these need, and whether the glass is broken for it. An act that must wait becomes a request.
 import { KmsError } from '../errors.ts';
-import type { ActivityDetails, ResourceRef } from '../model/activity-details.ts';
+import { type ActivityDetails, mostNamed, type ResourceRef } from '../model/activity-details.ts';
 import { type Act, furtherActions, requestLasts } from '../model/approval-rules.ts';
 import { flagName } from '../model/flags.ts';
 import type { JsonObject } from '../model/json.ts';
@@ -41,8 +41,8 @@ export interface PlannedAct extends Act {
   readonly after: JsonObject | undefined;
   /** In the words of the caller. */
   readonly reason: string | undefined;
-  /** Why the administrator at the machine breaks the glass for it. */
-  readonly breaking: string | undefined;
+  /** Why the administrator at the machine breaks the glass for it. Throws `forbidden` for anybody else who would. */
+  readonly breaking: () => string | undefined;
 }
 
 type Deciding = Pick<Context, 'tx' | 'tenant' | 'world' | 'caller' | 'address' | 'dialect'>;
@@ -86,7 +86,8 @@ export function decideAct(ctx: Deciding, act: PlannedAct, before: Beforehand): J
   const now = world.now();
   const rules = rulesFor(before.rules, act);
   if (rules.length === 0) return undefined;
-  if (act.breaking !== undefined) return breakFor(ctx, act, act.breaking);
+  const breaking = act.breaking();
+  if (breaking !== undefined) return breakFor(ctx, act, breaking);
   const known = before.open.get(actHash(ctx, act, rules));
   if (!known) throw new NeedsWords(act, rules);
   const { request, standing } = known;
@@ -287,5 +288,13 @@ function endOverdue(ctx: Omit<Deciding, 'caller'>): void {
 
 function effectsOf({ deed = {}, after }: PlannedAct, before: JsonObject | null | undefined): JsonObject {
   const { changed = [], granted = [], revoked = [], objects = [] } = deed;
-  return { changed, granted, revoked, objects, ...(before && { before }), ...(after && { after }) };
+  const few = (names: readonly string[]): readonly string[] => names.slice(0, mostNamed);
+  return {
+    changed,
+    granted: few(granted),
+    revoked: few(revoked),
+    objects: objects.slice(0, mostNamed),
+    ...(before && { before }),
+    ...(after && { after }),
+  };
 }
