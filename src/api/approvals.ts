@@ -388,11 +388,11 @@ export const approvalEndpoints = [
     answer: z.object({
       presets: z
         .array(
-        z.object({
-          name: z.enum(presetNames).meta({ description: 'names the preset', examples: ['delete-keys'] }),
-          title: z.string().meta({ description: 'for people', examples: ['Deleting a keyring or a managed key'] }),
-          actions: z.array(z.string()).meta({ description: 'for `actions` of a rule', examples: [['key.*.delete']] }),
-        }),
+          z.object({
+            name: z.enum(presetNames).meta({ description: 'names the preset', examples: ['delete-keys'] }),
+            title: z.string().meta({ description: 'for people', examples: ['Deleting a keyring or a managed key'] }),
+            actions: z.array(z.string()).meta({ description: 'for `actions` of a rule', examples: [['key.*.delete']] }),
+          }),
         )
         .meta({ description: 'one for each kind of act' }),
     }),

@@ -146,8 +146,14 @@ export const errorBody = z
     approval: z
       .object({
         id: z.string().meta({ description: 'id of the request', examples: [sample.approvalId] }),
-        needed: z.int().min(0).meta({ description: 'how many words it takes', examples: [2] }),
-        given: z.int().min(0).meta({ description: 'how many are there', examples: [0] }),
+        needed: z
+          .int()
+          .min(0)
+          .meta({ description: 'how many words it takes', examples: [2] }),
+        given: z
+          .int()
+          .min(0)
+          .meta({ description: 'how many are there', examples: [0] }),
       })
       .exactOptional()
       .meta({ description: 'with 403: the request that waits for approval; after that, send the same again' }),

@@ -184,11 +184,7 @@ export function askFor(ctx: Deciding, { act, rules }: NeedsWords): Wait {
 }
 
 /** Ends a request whose time is over; returns whether it did. */
-function lapse(
-  ctx: Omit<Deciding, 'caller'>,
-  request: ApprovalRequest,
-  rules: readonly ApprovalRule[],
-): boolean {
+function lapse(ctx: Omit<Deciding, 'caller'>, request: ApprovalRequest, rules: readonly ApprovalRule[]): boolean {
   const { tx, world } = ctx;
   const now = world.now();
   if (now < grantedUntil(request, rules, now)) return false;

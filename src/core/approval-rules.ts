@@ -73,7 +73,8 @@ export function createApprovalRule(ctx: Context, fields: Body<'createApprovalRul
     createdBy: caller.id,
     updatedAt: now,
   };
-  const rule = checked(tx, known, { ...draft, vouched: [] }, now);
+  needFuture(fields.expires, now);
+  const rule = checked(tx, known, { ...draft, vouched: [] });
   tx.approvalRules.insert(rule);
   ctx.note({ object: ruleThing(rule), rule: termsTold(rule) });
   return ruleAnswer(tx, rule);
@@ -96,7 +97,8 @@ export function updateApprovalRule(
     updatedAt: now,
   };
   const others = tx.approvalRules.list().filter((each) => each.id !== rule.id);
-  const after = checked(tx, others, draft, now);
+  needFuture(expires, now);
+  const after = checked(tx, others, draft);
   tx.approvalRules.update(after);
   const changed = changedFields({ name: rule.name, ...termsTold(rule) }, { name: after.name, ...termsTold(after) });
   ctx.note({ object: ruleThing(after), changed, rule: termsTold(after) });
@@ -146,12 +148,15 @@ function noRule(): KmsError {
   return new KmsError('not-found', 'there is no such rule');
 }
 
+function needFuture(expires: number | null | undefined, now: number): void {
+  if (typeof expires === 'number' && expires <= now) throw invalidField('expires', 'is past');
+}
+
 /** The rule as it can be stored: vouched for those who can approve from now on. Throws `invalid` or `conflict`. */
-function checked(tx: Tables, others: readonly ApprovalRule[], rule: ApprovalRule, now: number): ApprovalRule {
+function checked(tx: Tables, others: readonly ApprovalRule[], rule: ApprovalRule): ApprovalRule {
   if (others.some(({ name }) => name === rule.name)) throw invalidField('name', 'is the name of another rule');
   if (rule.actions.length === 0) throw invalidField('actions', 'expected at least one');
   if (rule.objects.length === 0) throw invalidField('objects', 'expected at least one');
-  if (rule.expiresAt !== undefined && rule.expiresAt <= now) throw invalidField('expires', 'is past');
   const { approvers } = rule;
   if ('users' in approvers && approvers.users.length < rule.count) {
     throw invalidField('count', `is more than the ${approvers.users.length} approvers`);

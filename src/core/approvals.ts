@@ -119,8 +119,8 @@ interface WordInput {
 /** Takes the caller's word about a request. Throws `forbidden` for whose word does not count. */
 export function giveWord(ctx: Context, { id, verdict, reason, factor: given }: WordInput): RequestAnswer {
   const { tx, world, caller } = ctx;
-  const session = sessionOf(caller);
   const { request, words, rules, state } = findKnown(ctx, id);
+  const session = sessionOf(caller);
   if (state !== 'pending') throw new KmsError('conflict', `the request is ${state} already`);
   needApprover(tx, caller, request, rules);
   if (words.some(({ userId }) => userId === caller.id)) {
@@ -177,8 +177,8 @@ interface BreakInput {
 /** Lets a request pass without the others, by a User whom all its rules name for that. */
 export function breakGlass(ctx: Context, { id, reason, factor: given }: BreakInput): RequestAnswer {
   const { tx, world, caller } = ctx;
-  const session = sessionOf(caller);
   const { request, rules, state } = findKnown(ctx, id);
+  const session = sessionOf(caller);
   if (state !== 'pending') throw new KmsError('conflict', `the request is ${state} already`);
   if (!mayBreak(caller, rules)) {
     throw new KmsError('forbidden', 'the rules do not name you as one who may break the glass', { denies: true });

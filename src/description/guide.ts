@@ -365,6 +365,11 @@ export const tags: readonly { readonly name: string; readonly description: strin
   },
   { name: 'Asym', description: 'The asym service: KeyRings of its own, their keys and rotation.' },
   {
+    name: 'Approvals',
+    description:
+      'Acts that need the word of others: rules that say which, the requests that wait, the words, and broken glass.',
+  },
+  {
     name: 'Managed keys',
     description:
       'Keys that the appliance holds: made, imported, rotated, suspended, exported and deleted. Software that speaks another system\u2019s interface, such as Vault transit, reaches the same keys at an address of its own.',

@@ -72,8 +72,8 @@ export const approvalRoutes: RoutesOf<(typeof approvalEndpoints)[number]['id']> 
 };
 
 function optionsFor(ctx: Context, place: PasskeyPlace, id: string) {
-  sessionOf(ctx.caller);
   const { request } = findKnown(ctx, id);
+  sessionOf(ctx.caller);
   const factors = ctx.tx.secondFactors.of(ctx.caller.id);
   const passkeyOptions = approvalOptions(place, request.details.digest, factors);
   const kinds = new Set(factors.map(({ data }) => data.kind));
@@ -103,8 +103,8 @@ type Looked =
 
 /** Looks at what came, without consuming it. */
 async function look(input: Input<unknown>, caller: Caller, id: string, { code, passkey }: Given): Promise<Looked> {
-  sessionOf(caller);
   if (code === undefined && passkey === undefined) return { is: 'none' };
+  sessionOf(caller);
   const { handle, appliance } = input;
   const now = appliance.world.now();
   const byCode = (): Promise<Looked> =>
