@@ -21,7 +21,7 @@ const step = 30_000;
 
 /**
  * Runs what a client does under a rule that holds it, approves it once it waits, and resolves once the client is done.
- * `action` is the flag that the act takes.
+ * `action` is the flag that the act takes, wildcards allowed.
  */
 export async function held<T>(place: ApproverPlace, action: string, act: () => Promise<T>): Promise<T> {
   const approver = await newApprover(place);
@@ -44,9 +44,15 @@ export async function held<T>(place: ApproverPlace, action: string, act: () => P
 
 /** The id of the request for this act, once it waits. */
 async function waiting({ kms }: ApproverPlace, action: string): Promise<string> {
+  const asked = new RegExp(
+    `^${action
+      .split('*')
+      .map((part) => part.replaceAll('.', '\\.'))
+      .join('.+')}$`,
+  );
   for (const end = Date.now() + patience; Date.now() < end; await delay(200)) {
     const { requests } = JSON.parse(await kms('approval', 'list', '--state', 'pending', '--json'));
-    const found = requests.find((each: { action: string }) => each.action === action);
+    const found = requests.find((each: { action: string }) => asked.test(each.action));
     if (found) return found.id;
   }
   throw new Error(`nothing waited for approval of ${action}`);
