@@ -42,7 +42,7 @@ interface Draft {
   readonly later?: number;
 }
 
-// Passkeys, one of each kind. Their secrets are used for nothing else.
+// Passkeys, one of each kind. Their secrets are known to all.
 const secret = (n: number): Uint8Array => new Uint8Array(32).fill(n);
 
 /** Bytes of a head of CBOR, RFC 8949 §3. */

@@ -64,7 +64,7 @@ interface Request {
 interface Rule {
   readonly count: unknown;
   readonly window: unknown;
-  /** Undefined if a flag makes approvers. */
+  /** Ids of the approvers; undefined if a flag makes them. */
   readonly users: readonly unknown[] | undefined;
 }
 
@@ -229,7 +229,7 @@ export class ApprovalCheck {
       : undefined;
   }
 
-  /** Checks an act that was done with approval, or by broken glass. */
+  /** Takes the record of an act that was done with approval, or by broken glass. */
   #act(record: OwnRecord): string | undefined {
     const { seq, action, keyid, props } = record;
     const said = isJsonObject(props.approval) ? props.approval : {};
@@ -263,7 +263,7 @@ export class ApprovalCheck {
     return undefined;
   }
 
-  /** Checks an act that was done on a request for which the glass was broken before. */
+  /** Takes an act on a request for which the glass was broken before. */
   #actOnBroken({ seq, action, keyid }: OwnRecord, request: Request): string | undefined {
     if (request.glass === undefined) return 'was done by broken glass that no record tells of';
     request.uses++;

@@ -159,7 +159,7 @@ export class Cli<out V = object> {
       return required ? [long, String(root.given(long))] : [long];
     });
     const own = Object.fromEntries(Object.entries(more).map(([name, value]) => [name, { value }]));
-    // The last of several values wins.
+    // The last of two values of an option wins.
     const io: Io = Object.create(this.io, { ...own, args: { value: [...typed, ...words] } });
     return root.session.run(io);
   }

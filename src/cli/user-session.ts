@@ -80,7 +80,7 @@ export function noCode(kinds: readonly unknown[], there: string): KmsError {
   });
 }
 
-/** Answers that a person types, or the lines of stdin, in the order in which they are asked for. */
+/** Answers of a person at the terminal, or else the lines of stdin, in the order in which they are asked for. */
 class Answers {
   readonly #cli: LoginCli;
   #lines: string[] | undefined;

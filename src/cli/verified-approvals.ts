@@ -22,7 +22,7 @@ interface Word {
   readonly passkey?: string;
 }
 
-/** Acts that were done with approval, whose word counted, and what proves it. */
+/** Lines that say which acts had approval, whose word counted, and by which proof. */
 export function approvalLines({ acts, unchecked, done, broken }: VerifiedApprovals): readonly string[] {
   return [
     ...(acts > 0 ? [`done with approval: ${acts}`] : []),

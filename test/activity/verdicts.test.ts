@@ -74,7 +74,7 @@ function linesOf(each: Case): string {
     dropped === undefined ? '' : `records up to ${dropped} were dropped by retention; ${key}`,
     head === '' ? '' : `record \\d+, anchored at [^ ]{24}, ${state}`,
     isSignedTwice(each) ? mlDsaLine : '',
-    // Anything else shown of them is compared if a case says what it is.
+    // Lines about approvals are compared in full where the case has them.
     approvals === undefined ? '(?:.* approv.*\n(?:  by .*\n)*)*' : approvals.map(literally).join(''),
   ].join('');
 }

@@ -195,6 +195,7 @@ const missing: Readonly<Record<string, string>> = {
   'kms apikey proof disable': 'nothing proof_01jz4b8m6q3v9x2c5d7f8g9h0k',
   'kms apikey proof remove': 'nothing secret',
   'kms apikey revoke': 'nothing',
+  'kms approval rule delete': 'nothing',
   'kms asset delete': 'asset_01jz4b8m6q3v9x2c5d7f8g9h0k',
   'kms key alias add': 'nothing apps/x',
   'kms key alias remove': 'nothing apps/x',

@@ -30,6 +30,7 @@ const pages = [
   'docs/guide-vault.md',
   'docs/guide-aws-kms.md',
   'docs/guide-kmip.md',
+  'docs/guide-approvals.md',
   'docs/kubernetes.md',
   'docs/activity-export.md',
   'docs/activity-streaming.md',

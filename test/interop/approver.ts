@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { setTimeout as delay } from 'node:timers/promises';
-import { appCode } from '../support/authenticator.ts';
+import { CodeApp, type Send, sendTo } from '../support/code-app.ts';
 
 interface ApproverPlace {
   /** URL of the native API. */
@@ -16,12 +16,10 @@ interface ApproverPlace {
 
 /** Milliseconds after which a request that did not come is missed. */
 const patience = 30_000;
-/** An app's code changes after as many milliseconds. */
-const step = 30_000;
 
 /**
  * Runs what a client does under a rule that holds it, approves it once it waits, and resolves once the client is done.
- * `action` is the flag that the act takes.
+ * `action` is the flag that the act takes, wildcards allowed.
  */
 export async function held<T>(place: ApproverPlace, action: string, act: () => Promise<T>): Promise<T> {
   const approver = await newApprover(place);
@@ -44,9 +42,15 @@ export async function held<T>(place: ApproverPlace, action: string, act: () => P
 
 /** The id of the request for this act, once it waits. */
 async function waiting({ kms }: ApproverPlace, action: string): Promise<string> {
+  const asked = new RegExp(
+    `^${action
+      .split('*')
+      .map((part) => part.replaceAll('.', '\\.'))
+      .join('.+')}$`,
+  );
   for (const end = Date.now() + patience; Date.now() < end; await delay(200)) {
     const { requests } = JSON.parse(await kms('approval', 'list', '--state', 'pending', '--json'));
-    const found = requests.find((each: { action: string }) => each.action === action);
+    const found = requests.find((each: { action: string }) => asked.test(each.action));
     if (found) return found.id;
   }
   throw new Error(`nothing waited for approval of ${action}`);
@@ -59,52 +63,36 @@ interface Approver {
 
 let approvers = 0;
 
-interface Answer {
-  readonly status: number;
-  readonly body: string;
-}
-
-/** Sends JSON. The global fetch has no option for one's own authorities. */
-async function post(place: ApproverPlace, path: string, body: object, token?: string): Promise<Answer> {
-  const headers = {
-    'content-type': 'application/json',
-    ...(token !== undefined && { authorization: `Bearer ${token}` }),
-  };
-  const url = place.url + path;
-  const { cert } = place;
-  if (cert === undefined) {
-    const answer = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body) });
-    return { status: answer.status, body: await answer.text() };
-  }
-  return new Promise((resolve, reject) => {
-    const options = { method: 'POST', headers, ca: readFileSync(cert), servername: 'localhost' };
-    const sent = request(url, options, (answer) => {
-      text(answer).then((said) => resolve({ status: answer.statusCode ?? 0, body: said }), reject);
+/** Sends to an address with a certificate of its own, for which the global fetch has no option. */
+function sendTls(url: string, cert: string): Send {
+  return (path, body, token) =>
+    new Promise((resolve, reject) => {
+      const headers = {
+        'content-type': 'application/json',
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      };
+      const options = { method: 'POST', headers, ca: readFileSync(cert), servername: 'localhost' };
+      const sent = request(url + path, options, (answer) => {
+        const read = text(answer).then((said) => {
+          if (answer.statusCode !== 200) throw new Error(`${path}: ${answer.statusCode} ${said}`);
+          return JSON.parse(said);
+        });
+        read.then(resolve, reject);
+      });
+      sent.once('error', reject).end(JSON.stringify(body));
     });
-    sent.once('error', reject).end(JSON.stringify(body));
-  });
 }
 
-async function newApprover(place: ApproverPlace): Promise<Approver> {
-  const { kms } = place;
-  const ask = async (path: string, sent: object, token?: string): Promise<Record<string, string>> => {
-    const { status, body } = await post(place, path, sent, token);
-    if (status !== 200) throw new Error(`${path}: ${status} ${body}`);
-    return JSON.parse(body);
-  };
+async function newApprover({ url, cert, kms }: ApproverPlace): Promise<Approver> {
   const name = `approver-${++approvers}`;
   const person = ['--email', `${name}@x.example`, '--first-name', 'A', '--last-name', 'B', '--json'];
   const { password } = JSON.parse(await kms('user', 'create', name, ...person));
-  const { accessToken: token = '' } = await ask('/auth/basic/login', { username: name, password });
-  const factors = '/auth/user/second-factors/totp';
-  const { id: factor, secret = '' } = await ask(factors, { currentPassword: password, name: 'phone' }, token);
-  await ask(`${factors}/finish`, { id: factor, code: appCode(secret, Date.now()) }, token);
+  const send = cert === undefined ? sendTo(url) : sendTls(url, cert);
+  const app = await CodeApp.setUp(send, name, password);
   return {
     name,
     async approve(id) {
-      // Each code works once; the next one is accepted as soon as the clocks could differ.
-      const code = appCode(secret, Date.now() + step);
-      await ask(`/approvals/requests/${id}/approve`, { code }, token);
+      await send(`/approvals/requests/${id}/approve`, { code: await app.code() }, app.token);
     },
   };
 }

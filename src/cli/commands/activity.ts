@@ -186,7 +186,7 @@ interface Verdict {
   };
   /** The last record dropped by retention; in an export, its signed head. */
   readonly dropped?: { readonly seq: number; readonly hash: string; readonly publicKey?: string };
-  /** Present for an export. */
+  /** Present for an export alone. */
   readonly approvals?: VerifiedApprovals;
 }
 

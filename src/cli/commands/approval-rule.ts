@@ -142,7 +142,7 @@ function termsOf(cli: Terms) {
   };
 }
 
-/** A rule with too few approvers stops what it covers, and its own change, too. */
+/** Warns of a rule that too few can satisfy: it stops what it covers, and its own change, too. */
 async function warnOfAble(cli: Cli, { able, count }: ApprovalRule): Promise<void> {
   if (able >= count) return;
   const who = able === 1 ? 'only 1 approver' : able === 0 ? 'no approver' : `only ${able} approvers`;

@@ -30,7 +30,6 @@ function window(placeholder: string, about: string): Kind<'once' | number | unde
   return {
     placeholder,
     about,
-    completes: ['once'],
     read(given, { name, seeHelp }) {
       if (typeof given !== 'string') return undefined;
       if (given === 'once') return given;

@@ -74,7 +74,7 @@ export const pykmip: Client = {
           withKmip(desk, 'pykmip-held', async ({ url, port, cert, data, client }) => {
             const env = { CLIENT: await client(), PORT: port, CA: cert };
             const kms = async (...args: string[]) => (await desk.run('kms', [...args, '--data', data])).stdout;
-            const ran = await held({ url, kms, cert }, 'kmip.destroy', () =>
+            const ran = await held({ url, kms, cert }, 'key.*.delete', () =>
               desk.run(python, [programs('kmip_held.py')], { env }),
             );
             expect(ran.stdout, /^destroyed$/m);
