@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { OperationName } from '../../src/dialects/aws/field-table.ts';
+import { tenantKeys } from '../../src/seal/tenant-keys.ts';
 import type { AnyJson, Appliance } from '../support/appliance.ts';
 import { type AccessKey, accessKey, base64, call, done, refused } from '../support/aws-client.ts';
 import { assume, identityOf } from '../support/aws-token-service.ts';
@@ -234,4 +235,30 @@ test('unknown access keys cost a transaction each until their address has to wai
   // The refusal of one that is not known yet is one after which clients try again.
   const { key: fresh } = await accessKey(a);
   await refused(b, fresh, 'ThrottlingException', 'ListKeys');
+});
+
+test('what was encrypted after a rekey on another node opens, moves and imports on one that learns of it only then', async () => {
+  const { a, b, key } = await around();
+  const KeyId = await make(a, key);
+  const desk = await deskOf(a, key);
+  const rekeyed = () => tenantKeys(new Map([1, 2].map((epoch) => [epoch, new Uint8Array(32).fill(epoch)])));
+  Object.assign(a.tenants[0]?.handle.tenant ?? {}, { keys: rekeyed() });
+  const { CiphertextBlob } = await done(a, key, 'Encrypt', { KeyId, Plaintext: plain });
+  const material = await wrapped(desk);
+  for (const [name, input] of [
+    ['Decrypt', { CiphertextBlob }],
+    ['ReEncrypt', { CiphertextBlob, DestinationKeyId: KeyId }],
+    ['ImportKeyMaterial', material],
+  ] as const) {
+    // The second node forgets the new epoch, and hears of it in its next transaction, as from its seal.
+    const { tenant, store } = b.tenants[0]?.handle ?? assert.fail();
+    Object.assign(tenant, { keys: tenantKeys(new Map([[1, new Uint8Array(32).fill(1)]])) });
+    const { transaction } = store;
+    store.transaction = (work) => {
+      store.transaction = transaction;
+      Object.assign(tenant, { keys: rekeyed() });
+      return transaction(work) as never;
+    };
+    await done(b, key, name, input);
+  }
 });

@@ -107,6 +107,15 @@ interface NamedSecret {
   readonly isToSign: boolean;
 }
 
+/** An answer for which no endpoint is needed. */
+interface Answered {
+  readonly status: number;
+  readonly action?: string;
+  readonly cause?: unknown;
+  /** Throws if the answer was made of data that does not hold: nothing is recorded then. */
+  readonly needFresh?: (tables: Tables) => void;
+}
+
 export class AwsCallers {
   readonly #world: World;
   readonly #ways: Ways;
@@ -178,11 +187,7 @@ export class AwsCallers {
    * Records, logs and counts an answer for which no endpoint is needed. Returns the id of the API key; undefined if it
    * is not to be used any more, or from there.
    */
-  async recordAnswer(
-    caller: AwsCaller,
-    request: ApiRequest,
-    answer: { readonly status: number; readonly action?: string; readonly cause?: unknown },
-  ): Promise<string | undefined> {
+  async recordAnswer(caller: AwsCaller, request: ApiRequest, answer: Answered): Promise<string | undefined> {
     const keyid = await this.#record(caller, request, answer);
     const { action = 'aws.other', cause } = answer;
     const status = keyid === undefined ? 401 : answer.status;
@@ -196,9 +201,10 @@ export class AwsCallers {
   #record(
     { handle, credential, props: more }: AwsCaller,
     request: ApiRequest,
-    { status, action = 'none' }: { readonly status: number; readonly action?: string },
+    { status, action = 'none', needFresh }: Answered,
   ): Promise<string | undefined> {
     return handle.store.transaction((tx) => {
+      needFresh?.(tx);
       const found = identify(tx, credential, request, this.#world.now());
       if (!found) return undefined;
       const { caller: by, usable } = found;

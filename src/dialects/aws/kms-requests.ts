@@ -133,7 +133,9 @@ export class KmsRequests {
   #fail(asked: KmsRequest, { about }: AwsOperation, error: unknown): Promise<KmsAnswer> {
     const outcome = refused(error);
     if (outcome.status === 503) throw error;
-    return this.#tell(asked, { failure: failureOf(outcome) }, about, outcome.cause);
+    // Whatever it saw: no other plan is made of a failure.
+    const seen = new Looks(asked.caller.handle.store, false);
+    return this.#tell({ ...asked, looks: seen }, { failure: failureOf(outcome) }, about, outcome.cause);
   }
 
   #accountOf(handle: TenantHandle): string {
@@ -145,6 +147,8 @@ export class KmsRequests {
   async #workOf({ caller, place, looks }: KmsRequest, { keys = [] }: AwsOperation, given: JsonObject): Promise<Work> {
     const { world } = this.#appliance;
     const { tenant } = caller.handle;
+    // Ciphertexts and tokens may be of an epoch that another node has just begun.
+    await looks.at(() => tenant.keys.epochs);
     const found: FoundKey[] = [];
     for (const rule of keys) {
       const isOptional = rule.startsWith('?');
@@ -278,16 +282,20 @@ export class KmsRequests {
     return outcome;
   }
 
-  /** Answers any caller, and records that. */
+  /** Answers any caller, and records that. Throws `StalePlan`. */
   async #tell(
-    { request, caller }: KmsRequest,
+    { request, caller, looks }: KmsRequest,
     answer: KmsAnswer,
     about?: Call['id'],
     cause?: unknown,
   ): Promise<KmsAnswer> {
     const status = 'failure' in answer ? answer.failure.status : 200;
     const action = about && actions.get(about);
-    const keyid = await this.#callers.recordAnswer(caller, request, { status, ...(action && { action }), cause });
+    const needFresh = (tables: Tables): void => {
+      if (looks.isStale(tables)) throw new StalePlan();
+    };
+    const answered = { status, ...(action && { action }), cause, needFresh };
+    const keyid = await this.#callers.recordAnswer(caller, request, answered);
     return keyid === undefined ? { failure: unknownCaller } : answer;
   }
 }
