@@ -28,7 +28,7 @@ const limitNames = tenantEndpoints.flatMap((each) => (each.id === 'limitTenant' 
 const mostProofs = 20;
 
 const { kind: _, ...proofFields } = newProof;
-export const proofKinds = ['aws', 'certificate', 'jwt'] as const;
+const proofKinds = ['aws', 'certificate', 'jwt'] as const;
 const proof = only({
   kind: z.enum(proofKinds).meta({ description: 'what proves the API key', examples: ['jwt'] }),
   ...proofFields,
@@ -55,7 +55,7 @@ interface KindSchema {
   readonly fields: z.ZodObject;
 }
 
-export const configurationKinds = {
+const configurationKinds = {
   'tenant-limits': {
     about: 'how much a tenant may have, by its name; for the administrator at the machine alone',
     name: z

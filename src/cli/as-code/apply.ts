@@ -2,11 +2,11 @@
 // whole steps done and others not begun, so that running it again goes on.
 import type { KindName } from '../../api/configuration.ts';
 import { KmsError } from '../../errors.ts';
+import { stateDigest } from './digest.ts';
 import type { Desk, Found, Wanted, Workplace } from './kind.ts';
 import { kinds } from './kind-table.ts';
 import { inParallel } from './parallel.ts';
 import type { Step } from './plan.ts';
-import { stateDigest } from './plan-file.ts';
 import type { KeptSecret, ReservedPlaces, SecretPlaces } from './secret-places.ts';
 import { World } from './world.ts';
 
@@ -16,7 +16,7 @@ export interface Task {
   readonly found: Found | undefined;
 }
 
-export interface Failure {
+interface Failure {
   readonly step: Step;
   readonly error: unknown;
 }
@@ -92,7 +92,7 @@ export async function applyTasks(
   for (const group of groupsOf(tasks, desk.caller)) {
     if (failed.length > 0) break;
     await inParallel(group, async (task) => {
-      // What cannot be reached is not asked again and again.
+      // An appliance that cannot be reached is not asked again and again.
       if (failed.some(({ error }) => isOfAll(error))) return;
       try {
         secrets.push(...(await doTask(desk, task, places)));

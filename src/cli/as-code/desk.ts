@@ -9,7 +9,7 @@ import { type Connection, localOf, localUrl } from '../connect.ts';
 import type { Desk, Found } from './kind.ts';
 import { kinds } from './kind-table.ts';
 
-export interface DeskOptions {
+interface DeskOptions {
   readonly managedBy: string;
   readonly isUsedAllowed: boolean;
 }

@@ -1,5 +1,5 @@
-// What an appliance has, as objects of files: applying them to it changes nothing. Secrets and what the appliance itself
-// decides are in none of them.
+// Objects of an appliance in the form of files: applying them to it changes nothing. Secrets and whatever the appliance
+// itself decides are in none of them.
 import type { KindName } from '../../api/configuration.ts';
 import { KmsError } from '../../errors.ts';
 import type { JsonObject } from '../../model/json.ts';

@@ -1,5 +1,5 @@
-// Configuration files: YAML 1.2 (core schema) or JSON, one or more documents, each an object with `kind` and `name` or a
-// list of such. Everything wrong is reported with file, line and column, and with what was probably meant.
+// Configuration files: YAML 1.2 (core schema) or JSON, one or more documents, each an object with `kind` and `name` or
+// a list of such. Everything wrong is reported with file, line and column, and with what was probably meant.
 import type { Alias, Document, LineCounter, Scalar, YAMLError } from 'yaml';
 import { type FileProblem, fileProblems, isKindName, type KindName } from '../../api/configuration.ts';
 import { KmsError } from '../../errors.ts';
@@ -141,7 +141,13 @@ class Reader {
     // Empty, or with comments alone.
     if (!Array.isArray(documents)) return [];
     const errors = documents.flatMap(({ errors, warnings }) => [...errors, ...warnings]);
-    for (const error of errors) this.#problems.add(this.#place(error.pos[0]), problemOf(error));
+    // One that follows from another says the same at each level.
+    const said = new Set<string>();
+    for (const error of errors) {
+      const problem = problemOf(error);
+      if (!said.has(problem)) this.#problems.add(this.#place(error.pos[0]), problem);
+      said.add(problem);
+    }
     return errors.length > 0 ? [] : documents;
   }
 
@@ -276,6 +282,8 @@ function wordsFor({ path, message, known }: FileProblem, kind: KindName): string
 
 /** The problem in words that quote no value. */
 function problemOf({ code, message }: YAMLError): string {
+  // The library recurses.
+  if (/call stack/i.test(message)) return 'nests too deep';
   if (code === 'TAG_RESOLVE_FAILED') return 'expected plain values, found a tag (!)';
   return `expected YAML: ${message.charAt(0).toLowerCase()}${message.slice(1).replace(/: .*$/s, '')}`;
 }

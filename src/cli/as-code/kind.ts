@@ -27,7 +27,7 @@ export interface Found {
 }
 
 /** Another object that has to be there first. */
-export interface Reference {
+interface Reference {
   readonly kind: KindName;
   readonly name: string;
   readonly path: Path;
@@ -91,10 +91,12 @@ export interface Around {
 
 export interface Kind {
   readonly name: KindName;
-  /** What people call one, and several. */
+  /** Words for one of them, and for several. */
   readonly noun: readonly [one: string, several: string];
   /** The flag that lists them. */
   readonly listFlag: string;
+  /** Why it is for the administrator at the machine alone, if it is. */
+  readonly onlyHere?: string;
   /** The form in which the appliance compares names. */
   nameKey(name: string): string;
   references(wanted: Wanted): readonly Reference[];

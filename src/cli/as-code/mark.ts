@@ -10,7 +10,7 @@ export function marked(props: unknown, managedBy: string, isWhole = true): JsonO
   return { ...Object(props), managedBy: isWhole ? managedBy : managedBy + unfinished };
 }
 
-export interface Unmarked {
+interface Unmarked {
   readonly props: JsonObject;
   readonly managedBy?: string;
   readonly isUnfinished?: true;

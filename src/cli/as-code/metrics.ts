@@ -5,7 +5,11 @@ import { fileError } from '../files.ts';
 import type { PlannedChanges } from './plan.ts';
 
 /** Replaces the file as a whole, so that no half of it is read. */
-export async function writeDriftMetrics(path: string, { steps }: PlannedChanges, now: number): Promise<void> {
+export async function writeDriftMetrics(
+  path: string,
+  { steps }: Pick<PlannedChanges, 'steps'>,
+  now: number,
+): Promise<void> {
   const actions = ['create', 'update', 'remove'] as const;
   const counts = actions.map((action) => {
     const count = steps.filter((step) => step.action === action).length;

@@ -1,18 +1,17 @@
 // Saved plans: a plan with the appliance, tenant and caller that it was made for, and a digest over all of it, which
 // every change names. What was altered, or belongs elsewhere, is refused.
-import { createHash } from 'node:crypto';
 import { KmsError } from '../../errors.ts';
-import { isJsonObject, type JsonObject, jsonOf } from '../../model/json.ts';
+import { isJsonObject, jsonOf } from '../../model/json.ts';
 import { newFile, readSmallText } from '../files.ts';
-import type { Found } from './kind.ts';
+import { digestOf } from './digest.ts';
 import type { PlannedChanges } from './plan.ts';
 
 const format = 'kms-plan-1';
 /** Bytes of a plan. */
 const longestPlan = 64 * 1024 * 1024;
 
-/** Whom and what a plan is for. */
-export interface PlanScope {
+/** Appliance, tenant and caller that a plan is for. */
+interface PlanScope {
   /** Id of the appliance; null if it does not tell. */
   readonly appliance: string | null;
   readonly tenant: string;
@@ -64,24 +63,4 @@ function refused(path: string, why: string): KmsError {
   return new KmsError('refused', `the plan in ${path} ${why}; nothing was done`, {
     hint: 'make a new one with `kms plan`',
   });
-}
-
-/** Digest of an object's state, by which a change since is noticed. */
-export function stateDigest({ id, fields, managedBy }: Found): string {
-  return digestOf({ id, fields, managedBy });
-}
-
-/** SHA-256 of JSON with the keys of every object in order, in hex. */
-function digestOf(value: unknown): string {
-  return createHash('sha256')
-    .update(JSON.stringify(ordered(value)))
-    .digest('hex');
-}
-
-function ordered(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(ordered);
-  if (!isJsonObject(value)) return value;
-  // Pairs, so that no name has a meaning of its own.
-  const entries = Object.entries(value as JsonObject).filter(([, each]) => each !== undefined);
-  return entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, each]) => [name, ordered(each)]);
 }

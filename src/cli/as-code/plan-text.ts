@@ -6,7 +6,7 @@ import { visible } from '../text.ts';
 import { grantedIn } from './differing.ts';
 import type { Difference } from './kind.ts';
 import { kinds } from './kind-table.ts';
-import type { Kept, PlannedChanges, Step } from './plan.ts';
+import type { PlannedChanges, Step } from './plan.ts';
 import { proofsIn, proofText } from './proof-matching.ts';
 
 const signs = { create: '+', update: '~', remove: '-' } as const;
@@ -96,9 +96,4 @@ export function summary({ steps, unchanged }: Pick<PlannedChanges, 'steps' | 'un
 
 function counted(number: number, what: string): string[] {
   return number === 0 ? [] : [`${number} ${what}`];
-}
-
-/** The same for objects that stay. */
-export function keptText(kept: readonly Kept[]): string {
-  return kept.length === 1 ? '1 stays' : `${kept.length} stay`;
 }

@@ -4,14 +4,14 @@ import type { KindName } from '../../api/configuration.ts';
 import { isKnownFlag, likelyFlag, parseFlags } from '../../model/flags.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { nearest } from '../../model/nearest.ts';
+import { stateDigest } from './digest.ts';
 import { type FileObject, FileProblems } from './files.ts';
 import type { Around, Desk, Difference, Found, Path, Wanted } from './kind.ts';
 import { kinds } from './kind-table.ts';
 import { inParallel } from './parallel.ts';
-import { stateDigest } from './plan-file.ts';
 import { type Sight, World } from './world.ts';
 
-export type Action = 'create' | 'update' | 'remove';
+type Action = 'create' | 'update' | 'remove';
 
 /** One change. */
 export interface Step {
@@ -53,7 +53,7 @@ export interface PlannedChanges {
   readonly unlisted: readonly KindName[];
 }
 
-export interface PlanOptions {
+interface PlanOptions {
   /** Whether objects with the mark that no file has are removed. */
   readonly prune: boolean;
   /** Whether objects that were made otherwise get the mark. */
@@ -121,6 +121,7 @@ function checkObject(object: FileObject, { found, twins, isUnseen }: Sight, chec
   }
   if (!options.anyFlag) for (const { path, message } of oddFlags(object.fields.flags)) add(path, message);
   for (const { path, message } of missingReferences(object, check)) add(path, message);
+  if (kind.onlyHere !== undefined && !around.isLocal) add(['kind'], kind.onlyHere);
   if (twins.length > 0 || isUnseen) return;
   const differences = found ? kind.differences(object, found) : [];
   for (const { path, message } of kind.problems(object, found, differences, around)) add(path, message);

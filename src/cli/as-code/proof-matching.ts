@@ -15,7 +15,7 @@ const fieldsOfKind: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Changes that make the proofs of a key those of its file. */
-export interface ProofChanges {
+interface ProofChanges {
   readonly added: readonly JsonObject[];
   readonly switched: readonly { readonly proof: Proof; readonly active: boolean }[];
   readonly removed: readonly Proof[];
@@ -44,7 +44,7 @@ export function proofChanges(wanted: readonly JsonObject[], shown: readonly Proo
   return { added, switched, removed: [...rest] };
 }
 
-/** What makes a proof of a file the one that it is. */
+/** The identity of a proof in a file. */
 function wantedIdentity(proof: JsonObject): JsonObject {
   const { kind, name = '', issue, certificate, fingerprint, ca, san } = proof;
   if (kind === 'jwt') return { kind, name, ...jwtIdentity(proof) };

@@ -19,7 +19,7 @@ export interface ReservedPlaces {
   withdraw(): Promise<void>;
   /** Gives back places that got no secret. */
   release(): Promise<void>;
-  /** What was delivered. */
+  /** Secrets that were delivered. */
   readonly kept: readonly KeptSecret[];
 }
 
@@ -32,7 +32,7 @@ export interface KeptSecret {
   readonly sealed?: string;
 }
 
-export interface PlaceOptions {
+interface PlaceOptions {
   readonly directory: string | undefined;
   /** A file with the recipient. */
   readonly recipient: string | undefined;

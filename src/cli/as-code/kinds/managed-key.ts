@@ -1,5 +1,5 @@
-// Managed keys in configuration files. Type, uses and derivation are fixed when a key is made; versions come by rotation
-// and stand in no file.
+// Managed keys in configuration files. Type, uses and derivation are fixed when a key is made; versions come by
+// rotation and stand in no file.
 import type { ManagedKey } from '../../../api/managed-keys.ts';
 import type { InputOf } from '../../../client/client.ts';
 import { items } from '../../../client/pages.ts';
@@ -46,15 +46,13 @@ function canonicalUses(uses: unknown): readonly KeyUse[] {
   return keyUses.filter((use) => use !== 'export' && Array.isArray(uses) && uses.includes(use));
 }
 
-function canonical({ uses, aliases, minDecryptVersion, ...rest }: JsonObject): JsonObject {
-  return {
-    ...rest,
-    ...(uses !== undefined && { uses: canonicalUses(uses) }),
-    ...(Array.isArray(aliases) && {
-      aliases: [...new Set(aliases.map((alias) => String(alias).toLowerCase()))].sort(),
-    }),
-    ...(typeof minDecryptVersion === 'number' && { minDecryptVersion: Math.max(1, minDecryptVersion) }),
+function canonical(fields: JsonObject): JsonObject {
+  const forms: Readonly<Record<string, (value: unknown) => unknown>> = {
+    uses: canonicalUses,
+    aliases: (list) => [...new Set([list].flat().map((alias) => String(alias).toLowerCase()))].sort(),
+    minDecryptVersion: (version) => Math.max(1, Number(version)),
   };
+  return Object.fromEntries(Object.entries(fields).map(([field, value]) => [field, forms[field]?.(value) ?? value]));
 }
 
 /** Fields that stay as they were when the key was made. */

@@ -7,6 +7,7 @@ import { differing, withoutDefaults } from '../differing.ts';
 import type { Desk, Found, Kind } from '../kind.ts';
 
 const limitNames = ['keyrings', 'keysPerRing', 'users', 'accounts', 'apikeys', 'assets', 'assetVersions'] as const;
+const onlyHere = 'limits of tenants are for the administrator at the machine alone';
 const unlimited = Object.fromEntries(limitNames.map((name) => [name, null]));
 
 function foundOf({ id, name, limits }: TenantAnswer): Found {
@@ -15,13 +16,14 @@ function foundOf({ id, name, limits }: TenantAnswer): Found {
 
 function localOf({ local }: Desk): NonNullable<Desk['local']> {
   if (local) return local;
-  throw new KmsError('forbidden', 'limits of tenants are for the administrator at the machine alone');
+  throw new KmsError('forbidden', onlyHere);
 }
 
 export const limitsKind: Kind = {
   name: 'tenant-limits',
   noun: ['limits of the tenant', 'limits of tenants'],
   listFlag: '*',
+  onlyHere,
   nameKey: (name) => name.toLowerCase(),
   references: () => [],
   async list(desk) {
@@ -29,11 +31,7 @@ export const limitsKind: Kind = {
     return data.filter(({ deletedAt }) => deletedAt === undefined).map(foundOf);
   },
   differences: (wanted, found) => differing(wanted.fields, found.fields),
-  problems(_wanted, found, _differences, { isLocal }) {
-    const elsewhere = 'limits of tenants are for the administrator at the machine alone: not with --server';
-    if (!isLocal) return [{ path: ['kind'], message: elsewhere }];
-    return found ? [] : [{ path: ['name'], message: 'there is no such tenant' }];
-  },
+  problems: (_wanted, found) => (found ? [] : [{ path: ['name'], message: 'there is no such tenant' }]),
   flagsFor: () => [],
   secrets: () => [],
   async create() {
