@@ -1,7 +1,7 @@
 // The provider: its settings, which name the appliance as the options of `kms` do, and a resource and a data source for
 // each kind of configuration as code.
 
-import { configurationKinds, configurationSchema, type KindName } from '../../api/configuration.ts';
+import { configurationSchema, type KindName } from '../../api/configuration.ts';
 import { KmsError } from '../../errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { deskAt } from '../as-code/desk.ts';
@@ -106,10 +106,11 @@ export function kmsProvider(cli: Cli): KmsProvider {
 type Appliance = Pick<KindOptions, 'open' | 'isLocal'>;
 
 function optionsFor(kind: Kind, schemas: Schemas, appliance: Appliance): KindOptions {
-  const { kind: _kind, name: _name, ...properties } = schemas[kind.name]?.properties ?? {};
+  const { description: about = '', properties: whole = {} } = schemas[kind.name] ?? {};
+  const { kind: _kind, name: _name, ...properties } = whole;
   return {
     kind,
-    about: configurationKinds[kind.name].about,
+    about,
     fields: attributesOf(properties, schemas, () => 'either'),
     hasSecrets: secretive.has(kind.name),
     fixed: new Set(fixedFields[kind.name]),
