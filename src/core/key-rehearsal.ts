@@ -63,7 +63,7 @@ async function doAll({ actors, worker, transactionInSlices, operation }: Rehears
     await transactionInSlices(function* (tx) {
       const ctx: Context = { ...actors, tx, note() {}, handsOut() {}, did() {} };
       try {
-        yield* operation(ctx, rehearsedWork(done, orders));
+        yield* operation(ctx, rehearsedWork(done, orders, actors.world));
       } catch (error) {
         // The operation fails again when it runs for good, perhaps for want of what is ordered.
         if (orders.length > 0 && !isUnfinished(error)) throw new Undone();

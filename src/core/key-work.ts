@@ -57,13 +57,13 @@ class PreparedWork {
     }
   }
 
-  /** The result of that order, if it is the next one of its name. */
+  /** The result of that order. Any that were ordered before it on a wrong guess are skipped. */
   take(order: Ordered): WorkResult | undefined {
-    const left = this.#left.get(order.name);
-    const next = left?.at(-1);
-    if (!next || !isSame(next.order, order)) return undefined;
-    left?.pop();
-    return next.result;
+    const left = this.#left.get(order.name) ?? [];
+    const at = left.findLastIndex((each) => isSame(each.order, order));
+    if (at < 0) return undefined;
+    const [found] = left.splice(at, 1);
+    return found?.result;
   }
 }
 
@@ -113,27 +113,38 @@ const placeholders = {
 } as const;
 
 /** Bytes in place of a key that was not derived yet, or undefined if the result cannot be guessed. */
-function guessed(name: KeyJobName, input: KeyJobInput<KeyJobName>): Uint8Array | undefined {
-  return name === 'passwordKey' && 'length' in input ? new Uint8Array(input.length) : undefined;
+function guessed(
+  name: KeyJobName,
+  input: KeyJobInput<KeyJobName>,
+  { random }: Pick<World, 'random'>,
+): Uint8Array | undefined {
+  return name === 'passwordKey' && 'length' in input ? random(input.length) : undefined;
+}
+
+function isGuess(value: unknown, guesses: readonly Uint8Array[]): boolean {
+  return value instanceof Uint8Array && guesses.some((guess) => equalBytes(guess, value));
 }
 
 /**
  * Work that collects what is not done yet. For a key to make, a key of its type that was made already stands for it,
  * so that a batch orders all of its keys at once; nothing else is ordered after that, since it could depend on them.
  */
-export function rehearsedWork(done: readonly Done[], orders: Ordered[]): KeyWork {
+export function rehearsedWork(done: readonly Done[], orders: Ordered[], world: Pick<World, 'random'>): KeyWork {
   const prepared = new PreparedWork(done);
+  const guesses: Uint8Array[] = [];
   let isGuessing = false;
   return {
     run(name, input) {
       const result = prepared.take({ name, input } as Ordered);
       if (result) return resultValue(result) as KeyJobResult<typeof name>;
-      const guess = guessed(name, input);
+      const guess = guessed(name, input, world);
       // Work with a guessed key is ordered once the real one is there.
-      if (isGuessing && !guess) throw new Unfinished();
+      const isOnGuess = Object.values(input).some((value) => isGuess(value, guesses));
+      if (isOnGuess || (isGuessing && !guess)) throw new Unfinished();
       orders.push({ name, input: heldOf(input) } as Ordered);
       if (guess) {
         isGuessing = true;
+        guesses.push(guess.slice());
         return guess as KeyJobResult<typeof name>;
       }
       if (Object.hasOwn(placeholders, name)) {

@@ -3,7 +3,7 @@
 // address, or the /64 of an IPv6 address, which one host has all of, and the /48 around it.
 import { hashSecret } from '../crypto/secrets.ts';
 import type { KmsError } from '../errors.ts';
-import { addressBytes, groupsOf, plainAddress } from '../model/addresses.ts';
+import { networksOf } from '../model/addresses.ts';
 import { nameKey } from '../store/tables/users.ts';
 import { Backoff, type BackoffKeys, type BackoffOptions, type BackoffTurn } from './backoff.ts';
 
@@ -79,14 +79,4 @@ export function loginBackoff(options: Omit<BackoffOptions<Scope>, 'thresholds' |
       return backoff.size;
     },
   };
-}
-
-/** The network that counts as one address, and for IPv6 the larger one around it. Any other text stands for itself. */
-export function networksOf(address: string): { readonly host: string; readonly site?: string } {
-  const plain = plainAddress(address) ?? address.toLowerCase();
-  const bytes = addressBytes(plain);
-  if (!bytes) return { host: plain };
-  if (bytes.length === 4) return { host: bytes.join('.') };
-  const groups = groupsOf(bytes).map((group) => group.toString(16));
-  return { host: `${groups.slice(0, 4).join(':')}::/64`, site: `${groups.slice(0, 3).join(':')}::/48` };
 }

@@ -6,12 +6,11 @@ import type { User } from '../api/users.ts';
 import { hashSecret, isWellFormedToken, newToken } from '../crypto/secrets.ts';
 import { KmsError } from '../errors.ts';
 import type { ResourceRef } from '../model/activity-details.ts';
-import { canonicalBlock } from '../model/addresses.ts';
+import { canonicalBlock, networksOf } from '../model/addresses.ts';
 import { timestamp } from '../model/timestamp.ts';
 import type { Tables } from '../store/port.ts';
 import type { Context, PublicContext } from './context.ts';
 import type { Lifetimes } from './links.ts';
-import { networksOf } from './login-backoff.ts';
 import { findUser, userAnswer } from './users.ts';
 
 /** Milliseconds for which an ended session is remembered, so that use of its token is recognized and recorded. */

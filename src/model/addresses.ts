@@ -28,6 +28,16 @@ export function canonicalBlock(text: string): string | undefined {
   return block && formatBlock(block);
 }
 
+/** The network that counts as one address, and for IPv6 the larger one around it. Any other text stands for itself. */
+export function networksOf(address: string): { readonly host: string; readonly site?: string } {
+  const plain = plainAddress(address) ?? address.toLowerCase();
+  const bytes = addressBytes(plain);
+  if (!bytes) return { host: plain };
+  if (bytes.length === 4) return { host: bytes.join('.') };
+  const groups = groupsOf(bytes).map((group) => group.toString(16));
+  return { host: `${groups.slice(0, 4).join(':')}::/64`, site: `${groups.slice(0, 3).join(':')}::/48` };
+}
+
 /** The addresses of several blocks. */
 export interface AddressSet {
   /** False for a malformed address. */

@@ -1,15 +1,17 @@
 // Handshakes of TLS in turn: each takes the thread about a millisecond, so that many at once would hold up everything
-// else. Connections beyond a few wait, and those beyond many are closed. No address has all turns, or all places to
-// wait, so that one whose handshakes hang holds up itself alone.
+// else. Connections beyond a few wait, and those beyond many are closed. The address with the fewest turns comes first,
+// and that with the most waiting connections loses one, so that addresses whose handshakes hang hold up themselves
+// alone.
 import type { Socket } from 'node:net';
 import type { Server, TLSSocket } from 'node:tls';
+import { networksOf } from '../model/addresses.ts';
 
 interface HandshakeLimits {
   /** Handshakes under way at once. */
   readonly atOnce: number;
   /** Connections that wait for theirs. */
   readonly waiting: number;
-  /** The same from one address. */
+  /** The same from one address, or one /64 of IPv6. */
   readonly atOnceOfAddress: number;
   readonly waitingOfAddress: number;
   /** Milliseconds that a connection may wait for its handshake. */
@@ -30,11 +32,12 @@ const usualLimits: HandshakeLimits = {
 export class HandshakeQueue {
   readonly #server: Server;
   readonly #limits: HandshakeLimits;
-  readonly #waiting = new Map<Socket, string>();
+  /** By host, the longest waiting first. */
+  readonly #waiting = new Map<string, Set<Socket>>();
   /** Ends of turns, by peer. */
   readonly #ends = new Map<string, () => void>();
   readonly #underWay = new Counts();
-  readonly #waitingOf = new Counts();
+  #waitingCount = 0;
 
   /** @param server its connections are handed to it by `take`, and by nothing else. */
   constructor(server: Server, limits: HandshakeLimits = usualLimits) {
@@ -44,44 +47,58 @@ export class HandshakeQueue {
 
   /** Takes a new connection, whose handshake begins when it is its turn. */
   take(socket: Socket): void {
-    const address = socket.remoteAddress ?? '';
+    const host = networksOf(socket.remoteAddress ?? '').host;
     const { waiting, waitingOfAddress, patience } = this.#limits;
     socket.on('error', () => socket.destroy());
-    if (this.#hasTurn(address)) {
-      this.#begin(socket, address);
+    if (this.#hasTurn(host)) {
+      this.#begin(socket, host);
       return;
     }
-    if (this.#waiting.size >= waiting || this.#waitingOf.of(address) >= waitingOfAddress) {
+    const own = this.#waiting.get(host) ?? new Set();
+    if (own.size >= waitingOfAddress || (this.#waitingCount >= waiting && !this.#makeRoom(own.size))) {
       socket.destroy();
       return;
     }
-    this.#waiting.set(socket, address);
-    this.#waitingOf.add(address, 1);
+    this.#waiting.set(host, own.add(socket));
+    this.#waitingCount++;
     const late = setTimeout(() => socket.destroy(), patience).unref();
     socket.once('close', () => {
       clearTimeout(late);
-      this.#leave(socket, address);
+      this.#leave(socket, host);
     });
   }
 
-  #hasTurn(address: string): boolean {
+  /** Closes a connection of the host with the most, if those are more than a newcomer's host has. */
+  #makeRoom(most: number): boolean {
+    const [host, sockets] = [...this.#waiting].reduce((one, other) => (other[1].size > one[1].size ? other : one));
+    const [last] = [...sockets].slice(-1);
+    if (!last || sockets.size <= most + 1) return false;
+    this.#leave(last, host);
+    last.destroy();
+    return true;
+  }
+
+  #hasTurn(host: string): boolean {
     const { atOnce, atOnceOfAddress } = this.#limits;
-    return this.#underWay.total < atOnce && this.#underWay.of(address) < atOnceOfAddress;
+    return this.#underWay.total < atOnce && this.#underWay.of(host) < atOnceOfAddress;
   }
 
-  #leave(socket: Socket, address: string): void {
-    if (this.#waiting.delete(socket)) this.#waitingOf.add(address, -1);
+  #leave(socket: Socket, host: string): void {
+    const sockets = this.#waiting.get(host);
+    if (!sockets?.delete(socket)) return;
+    this.#waitingCount--;
+    if (sockets.size === 0) this.#waiting.delete(host);
   }
 
-  #begin(socket: Socket, address: string): void {
-    this.#underWay.add(address, 1);
+  #begin(socket: Socket, host: string): void {
+    this.#underWay.add(host, 1);
     let isUnderWay = true;
     const late = setTimeout(() => end(), this.#limits.turn).unref();
     const end = (): void => {
       if (!isUnderWay) return;
       isUnderWay = false;
       clearTimeout(late);
-      this.#underWay.add(address, -1);
+      this.#underWay.add(host, -1);
       // In another turn of the event loop, so that others are served in between.
       setImmediate(() => this.#next());
     };
@@ -94,14 +111,17 @@ export class HandshakeQueue {
     this.#server.emit('connection', socket);
   }
 
-  /** Begins the handshake of the first that waits and may have a turn. */
+  /** Begins the handshake of the first that waits of the host with the fewest turns. */
   #next(): void {
-    for (const [socket, address] of this.#waiting) {
-      if (!this.#hasTurn(address)) continue;
-      this.#leave(socket, address);
-      if (socket.destroyed) continue;
-      this.#begin(socket, address);
-      return;
+    const hosts = [...this.#waiting.keys()].toSorted((one, other) => this.#underWay.of(one) - this.#underWay.of(other));
+    for (const host of hosts) {
+      if (!this.#hasTurn(host)) return;
+      for (const socket of this.#waiting.get(host) ?? []) {
+        this.#leave(socket, host);
+        if (socket.destroyed) continue;
+        this.#begin(socket, host);
+        return;
+      }
     }
   }
 
@@ -116,19 +136,19 @@ function peerOf({ remoteAddress, remotePort }: Socket): string {
   return `${remoteAddress} ${remotePort}`;
 }
 
-/** Numbers by address, and their sum. */
+/** Numbers by host, and their sum. */
 class Counts {
   readonly #numbers = new Map<string, number>();
   total = 0;
 
-  of(address: string): number {
-    return this.#numbers.get(address) ?? 0;
+  of(host: string): number {
+    return this.#numbers.get(host) ?? 0;
   }
 
-  add(address: string, change: 1 | -1): void {
-    const number = this.of(address) + change;
+  add(host: string, change: 1 | -1): void {
+    const number = this.of(host) + change;
     this.total += change;
-    if (number > 0) this.#numbers.set(address, number);
-    else this.#numbers.delete(address);
+    if (number > 0) this.#numbers.set(host, number);
+    else this.#numbers.delete(host);
   }
 }

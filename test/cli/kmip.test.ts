@@ -48,9 +48,13 @@ test('settings name the server of the command, and a name in them is no code', a
   assert.match(ofSix, /serverName: ::1\n/);
   assert.match(ofSix, /"\[::1\]:5697"/);
   assert.doesNotMatch(ofSix, /\[::1\](?!:5697)/, 'brackets only where the port follows');
-  const wrong = await d.kms(`${create} --address kms.example:70000`);
-  assert.equal(wrong.code, 2);
-  assert.match(wrong.stderr, /^kms: --address: expected HOST or HOST:PORT; see /);
+  for (const address of ['kms.example:70000', '[:::]', '[::1', '::1', 'a_b!']) {
+    const wrong = await d.kms(`${create} --address ${address}`);
+    assert.equal(wrong.code, 2, address);
+    assert.match(wrong.stderr, /^kms: --address: expected HOST or HOST:PORT; see /);
+  }
+  const unnamed = await d.kms(['kmip', 'client', 'create', '', '--account', 'admin', '--out', 'none']);
+  assert.deepEqual([unnamed.code, /expected a name/.test(unnamed.stderr)], [2, true], unnamed.stderr);
 });
 
 test('if the certificate is refused, neither the API key nor a file stays', async () => {

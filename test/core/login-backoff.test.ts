@@ -3,8 +3,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import type { BackoffTurn } from '../../src/core/backoff.ts';
-import { loginBackoff, networksOf } from '../../src/core/login-backoff.ts';
+import { loginBackoff } from '../../src/core/login-backoff.ts';
 import { KmsError } from '../../src/errors.ts';
+import { networksOf } from '../../src/model/addresses.ts';
 
 const random = (length: number): Uint8Array => new Uint8Array(length).fill(7);
 

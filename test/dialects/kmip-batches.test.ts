@@ -114,11 +114,12 @@ test('the searches of a message end after so many objects, and one search goes t
   );
 });
 
-const derive = (id: string, rounds: number, bits: number): Asked => ({
+/** @param id that of the base; absent for the object before. */
+const derive = (id: string | undefined, rounds: number, bits: number, ...more: readonly Attr[]): Asked => ({
   operation: 'Derive Key',
   fields: [
     enumeration(tags.objectType, 2),
-    uid(id),
+    ...(id === undefined ? [] : [uid(id)]),
     enumeration(tags.derivationMethod, 1),
     structure(
       tags.derivationParameters,
@@ -126,7 +127,7 @@ const derive = (id: string, rounds: number, bits: number): Asked => ({
       byteString(tags.salt, new Uint8Array(8)),
       integer(tags.iterationCount, rounds),
     ),
-    template(['Cryptographic Algorithm', 3], ['Cryptographic Length', bits]),
+    template(['Cryptographic Algorithm', 3], ['Cryptographic Length', bits], ...more),
   ],
 });
 
@@ -147,6 +148,13 @@ test('rounds of PBKDF2 count for each block, of an item and of a message', async
     [0, 1, 1],
     'the sum counts',
   );
+  const chain = await c.batch([
+    derive(id, 10, 256, ['Cryptographic Usage Mask', 0x20c], ['Activation Date', 1]),
+    ...Array.from({ length: 5 }, () =>
+      derive(undefined, 10, 256, ['Cryptographic Usage Mask', 0x20c], ['Activation Date', 1]),
+    ),
+  ]);
+  assert.deepEqual(new Set(chain.map(({ status, message }) => `${status} ${message}`)), new Set(['0 undefined']));
   const many = await c.batch(Array.from({ length: 20 }, () => derive(id, 10, 256)));
   assert.deepEqual(new Set(many.map(({ status, message }) => `${status} ${message}`)), new Set(['0 undefined']));
 });
@@ -210,18 +218,38 @@ test('wrapping and deriving take their part of the limits of a key', async () =>
   assert.equal(await c.refused(operation, fields), reasons.permissionDenied);
 });
 
-test('a key that an operator suspended is not destroyed by its client', async () => {
+test('out of the state in which an operator suspended it, no client gets an object', async () => {
   const a = await testAppliance();
   const c = await KmipClient.make(a, 'kmip.*');
+  const reasonOf = (code: number) => structure(tags.revocationReason, enumeration(tags.revocationReasonCode, code));
+  const opaque = structure(tags.opaqueObject, enumeration(tags.opaqueDataType, 0x8000_0001), value);
+  const registered = await c.did('Register', [enumeration(tags.objectType, 8), template(), opaque]);
+  for (const id of [await c.aes(['Activation Date', 1], ['Usage Limits', limits(5n)]), idIn(registered)]) {
+    const to = (state: string) => a.call('POST', `/managed-keys/${id}/state`, { state, used: true });
+    // Opaque objects are in no state for their clients, and in one for operators.
+    await to('active');
+    assert.equal((await to('suspended')).status, 200);
+    for (const [operation, ...fields] of [
+      ['Get'],
+      ['Activate'],
+      ['Revoke', reasonOf(2)],
+      ['Revoke', reasonOf(5)],
+      ['Archive'],
+      ['Destroy'],
+      ['Get Usage Allocation', long(tags.usageLimitsCount, 1n)],
+      ['Re-key'],
+    ] as const) {
+      assert.equal(await c.refused(operation, [uid(id), ...fields]), reasons.permissionDenied, operation);
+    }
+    await c.did('Get Attributes', [uid(id)]);
+    assert.equal((await to('active')).status, 200);
+  }
   const id = await c.aes(['Activation Date', 1]);
-  const to = (state: string) => a.call('POST', `/managed-keys/${id}/state`, { state, used: true });
-  assert.equal((await to('suspended')).status, 200);
-  assert.equal(await c.refused('Destroy', [uid(id)]), reasons.permissionDenied);
-  assert.equal((await to('active')).status, 200);
-  const reason = structure(tags.revocationReason, enumeration(tags.revocationReasonCode, 5));
-  await c.did('Revoke', [uid(id), reason]);
+  await c.did('Revoke', [uid(id), reasonOf(5)]);
   await c.did('Destroy', [uid(id)]);
 });
+
+const value = byteString(tags.opaqueDataValue, new Uint8Array(16));
 
 test('fresh members of a group are those that were not handed out', async () => {
   const c = await KmipClient.make(await testAppliance(), 'kmip.*');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
-import { connect as connectTcp } from 'node:net';
+import { connect as connectTcp, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
@@ -443,6 +443,25 @@ test('handshakes that hang hold up neither clients that are served, nor new ones
   assert.equal(hanging[0]?.destroyed, false, 'they still hang');
   for (const socket of hanging) socket.destroy();
   for (const peer of [served, other]) peer.end();
+  await listener.end(0);
+});
+
+test('hosts whose connections are silent, and many, do not keep others out', async () => {
+  const { listener, port } = await alone({ handshake: 600_000 });
+  const hanging: Socket[] = [];
+  const openings = [];
+  for (let n = 0; n < 2 * 540; n++) {
+    const socket = connectTcp({ port, host: '127.0.0.1', localAddress: `127.0.0.${2 + (n % 2)}` });
+    socket.on('error', () => {});
+    hanging.push(socket);
+    openings.push(Promise.race([once(socket, 'connect'), once(socket, 'close')]));
+  }
+  await Promise.all(openings);
+  const peer = new Peer(port, await shownBy(await TestCertificate.alone(Date.now())));
+  peer.send(query);
+  assert.equal((await peer.answer())?.[0]?.status, 0);
+  for (const socket of hanging) socket.destroy();
+  peer.end();
   await listener.end(0);
 });
 

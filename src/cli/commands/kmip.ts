@@ -2,6 +2,7 @@
 import type { Client } from '../../client/client.ts';
 import { items } from '../../client/pages.ts';
 import { KmsError, reasonOf } from '../../errors.ts';
+import { canonicalHost } from '../../model/hosts.ts';
 import { type CliOf, given } from '../command.ts';
 import { withClient } from '../connect.ts';
 import type { kmipClient } from '../grammar/kmip.ts';
@@ -29,6 +30,7 @@ export async function create(cli: CreateCli): Promise<void> {
   const flags = Object.fromEntries((named.length > 0 ? named : ['kmip.*']).map((flag) => [flag, true]));
   const out = cli.get('--out');
   const name = cli.get('<NAME>');
+  if (name.trim() === '') throw cli.wrong('<NAME>: expected a name for the client');
   // Names of API keys are free text, and this one comes into files of other software.
   const place = { ...(await placeFrom(cli)), name: plainName(name) };
   // Before anything is made: a key that cannot be saved is useless.
@@ -97,7 +99,8 @@ async function placeFrom(cli: CreateCli): Promise<Omit<KmipPlace, 'name'>> {
     const [server] = (await remoteAddress(cli))?.split(' ') ?? [];
     return { host: server !== undefined && URL.canParse(server) ? new URL(server).hostname : 'HOST', port: usualPort };
   }
-  const [, host, port = usualPort] = /^(\[[0-9a-f:.]+\]|[A-Za-z0-9._-]{1,253})(?::(\d{1,5}))?$/i.exec(address) ?? [];
+  const [, given = '', port = usualPort] = /^(\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/.exec(address) ?? [];
+  const host = canonicalHost(given);
   if (host !== undefined && Number(port) >= 1 && Number(port) <= 65_535) return { host, port: Number(port) };
   throw cli.wrong('--address: expected HOST or HOST:PORT');
 }

@@ -2,8 +2,9 @@
 // rubbish must not lock a program out, neither by its name nor from its address. So each try is checked, and only one
 // that fails is told to wait. Tries with one refused token count less, since clients try again.
 import { hashSecret } from '../../crypto/secrets.ts';
+import { networksOf } from '../../model/addresses.ts';
 import type { World } from '../context.ts';
-import { type LoginBackoff, networksOf } from '../login-backoff.ts';
+import type { LoginBackoff } from '../login-backoff.ts';
 
 /** Milliseconds for which a refused token, or a record, is remembered. */
 const rememberedFor = 60_000;

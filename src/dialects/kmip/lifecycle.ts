@@ -42,7 +42,6 @@ export const activate: Operation = {
   run(work, payload) {
     const object = work.find(payload, 'state');
     needState(object);
-    // Only an operator resumes a key that an operator suspended.
     if (object.state !== 'pre-active') throw denied('the object is not pre-active');
     moveKmipObject(work.ctx, object, 'activate');
     work.placeholder = object.id;
@@ -119,11 +118,10 @@ export const destroy: Operation = {
   },
 };
 
-/** Throws `Refusal` for an object that is in use, or would be again if the operator who suspended it resumed it. */
+/** Throws `Refusal` for an object that is in use. */
 function needEnded(object: KmipObject): void {
   if (!hasState(typeOf(object))) return;
   if (object.state === 'active') throw denied('an active object is revoked first');
-  if (object.state === 'suspended') throw denied('an operator suspended the object, and resumes it or ends it');
 }
 
 export const archive: Operation = {

@@ -8,7 +8,7 @@ import type { BatchContext } from '../../http/batch-way.ts';
 import type { KeyType } from '../../model/key-types.ts';
 import type { Slices } from '../../store/sql.ts';
 import { attributesOf } from './objects.ts';
-import { laterReasons, Refusal, reasons } from './reasons.ts';
+import { denied, laterReasons, Refusal, reasons } from './reasons.ts';
 import { tags } from './tags.ts';
 import { all, one, type Structure, structure, text } from './ttlv.ts';
 import { isSecond, type Version } from './versions.ts';
@@ -131,6 +131,9 @@ export class Work {
     if (!archived && attributesOf(found).first('Archive Date')) {
       throw new Refusal(reasons.objectArchived, 'the object is archived');
     }
+    if (found.state === 'suspended' && !rightsToSuspended.has(right)) {
+      throw denied('an operator suspended the object, and resumes it or ends it');
+    }
     return found;
   }
 
@@ -141,6 +144,14 @@ export class Work {
     this.ctx.note({ object: keyRef(object.key), custody: 'server' });
   }
 }
+
+/**
+ * Rights to an object that its operator suspended: only the operator gets it out of this state. Its uses are
+ * refused as for any other key that is not active.
+ */
+const rightsToSuspended: ReadonlySet<KmipRight> = new Set<KmipRight>([
+  ...(['read', 'config', 'encrypt', 'decrypt', 'sign', 'verify', 'mac', 'wrap', 'derive'] as const),
+]);
 
 /** The answer of an operation that tells no more than the object's id. */
 export function idAnswer({ id }: KmipObject): Structure {

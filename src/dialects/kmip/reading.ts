@@ -279,10 +279,9 @@ export const check: Operation = {
   },
 };
 
-/** States in which a value is handed out: any but that in which nothing is done. */
+/** Throws `Refusal` for a value that is not handed out, or not like this. */
 function needHandingOut(work: Work, object: KmipObject, isWrapped: boolean): void {
   const isOld = work.version < 14;
-  if (object.state === 'suspended') throw new Refusal(reasons.permissionDenied, 'the object is suspended');
   // Public keys are for all who may look at the managed key.
   if (!object.key.exportable && !object.isPublicHalf) {
     const reason = isOld ? reasons.permissionDenied : reasons.notExtractable;
