@@ -30,7 +30,7 @@ interface ShellProps {
 export function Shell({ session, client, warning, onLogout }: ShellProps) {
   const [place, setPlace] = useState(placeAt(window.location));
   const [isOpen, setOpen] = useState(false);
-  const approvals = useApprovalNews(client.polls);
+  const approvals = useApprovalNews(client);
   const here = place ? hrefTo(place.page, place.params, Object.fromEntries(place.query)) : '';
 
   const navigate = (href: string, how?: 'replace'): void => {

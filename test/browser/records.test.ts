@@ -24,6 +24,9 @@ const { keyid } = (await call('POST', '/auth/apikey', { accountId, name: 'nightl
 await call('PUT', '/auth/apikeyid', { op: 'merge', apikeyid: keyid, owner: await idOf('eve') });
 const { asset } = (await call('POST', '/ks/encrypt', { ringname: 'payroll', asset: { data: {} } })).body;
 const [{ id: recordId }] = (await call('POST', '/auth/search/activity', { limit: 1 })).body.data;
+const rule = { name: 'rotating', actions: ['key.held.rotate'], approvers: { flag: 'approval.give' } };
+const { id: ruleId } = (await call('POST', '/approvals/rules', rule)).body;
+const { approval } = (await call('POST', '/managed-keys/held/rotate', {})).body;
 
 async function idOf(username: string): Promise<string> {
   return (await call('GET', `/auth/users/${username}`)).body.id;
@@ -37,6 +40,8 @@ const parameters: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   user: { username: 'eve' },
   account: { id: accountId },
   asset: { id: asset.id },
+  approval: { id: approval.id },
+  approvalRule: { id: ruleId },
   activityAbout: { kind: 'keyring', id: 'payroll' },
   activityRecord: { id: recordId },
 };

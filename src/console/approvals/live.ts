@@ -1,11 +1,11 @@
 // News about approvals, looked up again and again while the window is visible: requests that wait for the reader,
-// requests of theirs that were approved, and glass that was broken. The appliance answers such looks only when something
-// changed, and records them once an hour.
+// requests of theirs that were approved, and glass that was broken. The appliance answers such looks only when
+// something changed, and records them once an hour.
 import { createContext, useContext, useEffect, useRef } from 'hono/jsx/dom';
 import type { ApprovalRequest, BrokenGlass } from '../../api/approvals.ts';
-import type { Client } from '../../client/client.ts';
 import { toast } from '../parts/messages.tsx';
 import { useState } from '../parts/state.ts';
+import type { SessionClient } from '../session.ts';
 import { actText } from './act-words.ts';
 
 interface ApprovalNews {
@@ -35,8 +35,8 @@ const lookEvery = 20_000;
 /** Milliseconds between looks of the pages about approvals. */
 export const lookOften = 5_000;
 
-/** For the shell. */
-export function useApprovalNews(polls: Client): Approvals {
+/** For the shell. The first look follows what the page itself asks for. */
+export function useApprovalNews({ polls, settled }: Pick<SessionClient, 'polls' | 'settled'>): Approvals {
   const [news, setNews] = useState(noNews);
   const known = useRef<ReadonlySet<string>>(null);
   const look = async (): Promise<void> => {
@@ -59,7 +59,7 @@ export function useApprovalNews(polls: Client): Approvals {
     }
   };
   usePolling(() => void look(), lookEvery);
-  useEffect(() => void look(), []);
+  useEffect(() => void settled().then(look), []);
   return { ...news, look: () => void look() };
 }
 
