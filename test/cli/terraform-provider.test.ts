@@ -123,7 +123,7 @@ test('managed keys: what cannot be changed makes another one, what can be does n
   assert.deepEqual((await tofu.apply('kms_managed_key', changed, null, null)).problems, []);
   // Its aliases are free again, so that another can have them.
   const next = await settled(tofu, 'kms_managed_key', { ...config, type: 'aes128-gcm' });
-  assert.deepEqual(next.aliases, ['a/one', 'b/two']);
+  assert.deepEqual(next.aliases, config.aliases);
 });
 
 const trust = {
@@ -291,6 +291,7 @@ test('the appliance of this machine, with limits of tenants; settings of the pro
   await using d = await desk();
   const { apiKey } = await d.json<{ apiKey: { key: string } }>('init --json');
   const server = await serving(d);
+  await using _stopped = { [Symbol.asyncDispose]: async () => void (await server.stop()) };
   await using tofu = await startTofu(d, { env: { KMS_DATA: d.path('kms-data') } });
   assert.deepEqual(await tofu.configure({ managed_by: 'infra' }), []);
   const state = await settled(tofu, 'kms_tenant_limits', { name: 'default', keyrings: 7 });
@@ -309,7 +310,6 @@ test('the appliance of this machine, with limits of tenants; settings of the pro
   assert.equal((await other.data('kms_account', { name: 'billing' })).state?.name, 'billing');
   const limited = await other.plan('kms_tenant_limits', null, { name: 'default', keyrings: 1 });
   assert.match(limited.problems[0]?.message ?? '', /administrator at the machine/);
-  await server.stop();
 });
 
 test('states of OpenTofu are read, with what later versions may add or lack', async () => {

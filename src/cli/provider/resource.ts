@@ -243,7 +243,9 @@ async function refusals(
   // Without a memory of the object, the appliance judges.
   if (prior && !found) return [];
   const differences = found ? kind.differences(wanted, found) : [];
-  const around = { isLocal: await options.isLocal(), found: () => [], wanted: () => [] };
+  const isLocal = await options.isLocal();
+  if (kind.onlyHere !== undefined && !isLocal) return [{ path: [], message: kind.onlyHere }];
+  const around = { isLocal, found: () => [], wanted: () => [] };
   const problems = kind.problems(wanted, found ?? alwaysThere(kind, wanted), differences, around);
   const named = problems.map(({ path, message }) => ({
     ...problemAt(fields, path, message),
