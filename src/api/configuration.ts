@@ -55,7 +55,7 @@ interface KindSchema {
   readonly fields: z.ZodObject;
 }
 
-export const configurationKinds = {
+const configurationKinds = {
   'tenant-limits': {
     about: 'how much a tenant may have, by its name; for the administrator at the machine alone',
     name: z

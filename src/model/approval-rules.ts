@@ -3,7 +3,7 @@
 import { flagName, parseFlags } from './flags.ts';
 
 export const approvalModes = ['ask', 'hold'] as const;
-export type ApprovalMode = (typeof approvalModes)[number];
+type ApprovalMode = (typeof approvalModes)[number];
 
 export const requestStates = ['pending', 'granted', 'done', 'denied', 'withdrawn', 'expired'] as const;
 export type RequestState = (typeof requestStates)[number];
