@@ -38,7 +38,7 @@ export interface Step {
 }
 
 /** An object that has the mark and is in no file, but stays. */
-export interface Kept {
+interface Kept {
   readonly kind: KindName;
   readonly name: string;
   readonly why: string;
