@@ -35,9 +35,13 @@ import type { AwsOperation, Call, Work } from './operation.ts';
 import { isOperation, operations } from './operations.ts';
 
 /** A request whose caller is known. */
-interface KmsRequest {
+interface Unplanned {
   readonly request: ApiRequest;
   readonly caller: AwsCaller;
+}
+
+/** A request that is being planned. */
+interface KmsRequest extends Unplanned {
   readonly place: Place;
   /** The looks on which its answer depends. */
   readonly looks: Looks;
@@ -92,16 +96,17 @@ export class KmsRequests {
     const name = named.startsWith(target) ? named.slice(target.length) : '';
     const { handle } = caller;
     const place = { account: this.#accountOf(handle), region };
+    const unplanned = { request, caller };
+    if (!isOperation(name)) return this.#tell(unplanned, { failure: failed('UnknownOperationException') });
     for (let plans = 0; ; plans++) {
+      if (plans === mostPlans) return this.#tell(unplanned, { failure: changing }, operations[name].about);
       // Cached data first; once it was old, what the transaction sees.
-      const asked: KmsRequest = { request, caller, place, looks: new Looks(handle.store, plans === 0) };
-      if (!isOperation(name)) return this.#tell(asked, { failure: failed('UnknownOperationException') });
-      if (plans === mostPlans) return this.#tell(asked, { failure: changing }, operations[name].about);
+      const asked: KmsRequest = { ...unplanned, place, looks: new Looks(handle.store, plans === 0) };
       try {
         return await this.#answerOnce(asked, name, body);
       } catch (error) {
         if (error instanceof StalePlan) continue;
-        return this.#fail(asked, operations[name], error);
+        return this.#fail(unplanned, operations[name], error);
       }
     }
   }
@@ -130,12 +135,10 @@ export class KmsRequests {
   }
 
   /** Records a request that failed unexpectedly. Throws the error if the store does not serve. */
-  #fail(asked: KmsRequest, { about }: AwsOperation, error: unknown): Promise<KmsAnswer> {
+  #fail(asked: Unplanned, { about }: AwsOperation, error: unknown): Promise<KmsAnswer> {
     const outcome = refused(error);
     if (outcome.status === 503) throw error;
-    // Whatever it saw: no other plan is made of a failure.
-    const seen = new Looks(asked.caller.handle.store, false);
-    return this.#tell({ ...asked, looks: seen }, { failure: failureOf(outcome) }, about, outcome.cause);
+    return this.#tell(asked, { failure: failureOf(outcome) }, about, outcome.cause);
   }
 
   #accountOf(handle: TenantHandle): string {
@@ -282,9 +285,9 @@ export class KmsRequests {
     return outcome;
   }
 
-  /** Answers any caller, and records that. Throws `StalePlan`. */
+  /** Answers any caller, and records that. Throws `StalePlan` if what was looked at has changed. */
   async #tell(
-    { request, caller, looks }: KmsRequest,
+    { request, caller, looks }: Unplanned & Partial<KmsRequest>,
     answer: KmsAnswer,
     about?: Call['id'],
     cause?: unknown,
@@ -292,7 +295,7 @@ export class KmsRequests {
     const status = 'failure' in answer ? answer.failure.status : 200;
     const action = about && actions.get(about);
     const needFresh = (tables: Tables): void => {
-      if (looks.isStale(tables)) throw new StalePlan();
+      if (looks?.isStale(tables)) throw new StalePlan();
     };
     const answered = { status, ...(action && { action }), cause, needFresh };
     const keyid = await this.#callers.recordAnswer(caller, request, answered);
