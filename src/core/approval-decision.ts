@@ -1,8 +1,8 @@
 // The decision whether an act may be done now, in the transaction that does it: under which rules it falls, whether it
 // has the words that these need, and whether the glass is broken for it. An act that must wait becomes a request.
 import { KmsError } from '../errors.ts';
-import type { ActivityDetails, ResourceRef } from '../model/activity-details.ts';
-import { type Act, requestLasts } from '../model/approval-rules.ts';
+import { type ActivityDetails, mostNamed, type ResourceRef } from '../model/activity-details.ts';
+import { type Act, furtherActions, requestLasts } from '../model/approval-rules.ts';
 import { flagName } from '../model/flags.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Tables } from '../store/port.ts';
@@ -14,6 +14,7 @@ import { rulesAt, rulesFor } from './approval-rules.ts';
 import { digestOf, shownFields, statementOf } from './approval-statement.ts';
 import { type Standing, standingOf } from './approval-words.ts';
 import type { Context } from './context.ts';
+import { localCaller } from './credential.ts';
 
 /** Open requests of one caller, and of a tenant. */
 const mostOfCaller = 100;
@@ -40,8 +41,8 @@ export interface PlannedAct extends Act {
   readonly after: JsonObject | undefined;
   /** In the words of the caller. */
   readonly reason: string | undefined;
-  /** Why the administrator at the machine breaks the glass for it. */
-  readonly breaking: string | undefined;
+  /** Why the administrator at the machine breaks the glass for it. Throws `forbidden` for anybody else who would. */
+  readonly breaking: () => string | undefined;
 }
 
 type Deciding = Pick<Context, 'tx' | 'tenant' | 'world' | 'caller' | 'address' | 'dialect'>;
@@ -85,7 +86,8 @@ export function decideAct(ctx: Deciding, act: PlannedAct, before: Beforehand): J
   const now = world.now();
   const rules = rulesFor(before.rules, act);
   if (rules.length === 0) return undefined;
-  if (act.breaking !== undefined) return breakFor(ctx, act, act.breaking);
+  const breaking = act.breaking();
+  if (breaking !== undefined) return breakFor(ctx, act, breaking);
   const known = before.open.get(actHash(ctx, act, rules));
   if (!known) throw new NeedsWords(act, rules);
   const { request, standing } = known;
@@ -120,6 +122,20 @@ function breakFor(ctx: Deciding, act: PlannedAct, reason: string): JsonObject {
   const deed = { object: { type: 'broken-glass', id }, approval } as const;
   tx.record(activityRecord(world, { keyid: caller.id, action: 'approval.break-glass', address, deed }));
   return { glass: id, reason };
+}
+
+/** Notes broken glass for a restored backup, if a rule covers that: the appliance that could ask was not there. */
+export function noteRestored({ tx, world }: Pick<Deciding, 'tx' | 'world'>): void {
+  const action = furtherActions.restore;
+  const act = { actions: [action], objects: [], itself: [] };
+  if (rulesFor(rulesAt(tx, world.now()), act).length === 0) return;
+  const id = world.newId('glass');
+  const by = localCaller.id;
+  const reason = 'a backup was restored';
+  const at = world.now();
+  tx.brokenGlass.insert({ id, at, by, reason, action, object: null, requestId: undefined, acknowledged: undefined });
+  const deed = { object: { type: 'broken-glass', id }, approval: { glass: id, action, reason } } as const;
+  tx.record(activityRecord(world, { keyid: by, action: 'approval.break-glass', deed }));
 }
 
 /** The flag that the act takes. */
@@ -272,5 +288,13 @@ function endOverdue(ctx: Omit<Deciding, 'caller'>): void {
 
 function effectsOf({ deed = {}, after }: PlannedAct, before: JsonObject | null | undefined): JsonObject {
   const { changed = [], granted = [], revoked = [], objects = [] } = deed;
-  return { changed, granted, revoked, objects, ...(before && { before }), ...(after && { after }) };
+  const few = (names: readonly string[]): readonly string[] => names.slice(0, mostNamed);
+  return {
+    changed,
+    granted: few(granted),
+    revoked: few(revoked),
+    objects: objects.slice(0, mostNamed),
+    ...(before && { before }),
+    ...(after && { after }),
+  };
 }

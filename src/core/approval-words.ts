@@ -98,6 +98,12 @@ export function freshFactor({ tx, world, caller }: Pick<Context, 'tx' | 'world' 
   return known && { id: known.id, kind: known.data.kind };
 }
 
+/** A User may have a flag by their identity provider alone, which counts in sessions that it opened. */
+function sessionProblem({ flags }: Caller, { approvers }: ApprovalRule): string | undefined {
+  if ('users' in approvers || flags.allows(approvers.flag)) return undefined;
+  return `the permission flag ${approvers.flag} is missing in this session`;
+}
+
 /** Throws `forbidden` for an approver who can say nothing about the request. */
 export function needApprover(
   tx: Tables,
@@ -105,7 +111,9 @@ export function needApprover(
   request: ApprovalRequest,
   rules: readonly ApprovalRule[],
 ): void {
-  const problems = rules.map((rule) => approvalProblem(tx, caller.id, request.requester, rule));
+  const problems = rules.map(
+    (rule) => sessionProblem(caller, rule) ?? approvalProblem(tx, caller.id, request.requester, rule),
+  );
   if (problems.some((problem) => problem === undefined)) return;
   const user = tx.users.byId(caller.id);
   const own = rules.findIndex((rule) => user && isApprover(rule, user));

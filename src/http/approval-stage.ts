@@ -108,7 +108,7 @@ function actOf(ctx: OperationContext, endpoint: Endpoint, input: EndpointInput, 
     deed,
     after: object ? shownObject(tx, object) : undefined,
     reason: wordsIn(input.request, reasonHeader),
-    breaking: breakingOf(ctx, input.request),
+    breaking: () => breakingOf(ctx, input.request),
   };
 }
 

@@ -116,7 +116,7 @@ function plannedAct(
     deed: undefined,
     after: undefined,
     reason: wordsIn(request, reasonHeader),
-    breaking: breakingOf({ caller: localCaller }, request),
+    breaking: () => breakingOf({ caller: localCaller }, request),
   };
 }
 

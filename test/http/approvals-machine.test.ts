@@ -102,7 +102,7 @@ class Machine {
     const at = this.#nodes[node];
     const url = `/approvals/requests/${waiting.id}/${verdict}`;
     const { status } = await at.call('POST', url, { code: code(at, person) }, { key: person.key });
-    // Whose session ended may have said a word all the same; a new one is not taken.
+    // After an hour, sessions have ended.
     const isTaken = status === 200;
     if (isOver || this.#isReady(waiting) || waiting.words.has(person)) assert.equal(isTaken, false);
     if (!isTaken) return;

@@ -2,6 +2,8 @@
 // otherwise.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { noteRestored } from '../../src/core/approval-decision.ts';
+import type { Mail } from '../../src/core/links.ts';
 import { type AnyJson, testAppliance } from '../support/appliance.ts';
 import { approver, code, ids, say, waits } from '../support/approvers.ts';
 import { Authenticator } from '../support/authenticator.ts';
@@ -299,4 +301,51 @@ test('a caller has a hundred requests at most', async () => {
   for (let n = 0; n < 100; n++) waits(await a.call('POST', '/ks/keyrings', { name: `r${n}` }, { key }));
   const { status, body } = await a.call('POST', '/ks/keyrings', { name: 'more' }, { key });
   assert.deepEqual([status, body.approval], [403, undefined]);
+});
+
+test('approvers are told once of a request, and of broken glass, by mail and webhook', async () => {
+  const mails: Mail[] = [];
+  const events: AnyJson[] = [];
+  const a = await testAppliance({
+    people: {
+      mailer: { send: async (mail) => void mails.push(mail) },
+      notifier: { send: async (_id, event) => void events.push(event) },
+    },
+  });
+  const ada = await approver(a);
+  const { name } = await makeRing(a);
+  await makeRule(a, { objects: [name], approvers: { users: ids(ada) } });
+  const { key } = await a.keyWith('keyring.*.delete');
+  const headers = { 'Kms-Reason': encodeURIComponent('außer Betrieb') };
+  mails.length = 0;
+  const id = waits(await a.call('DELETE', `/ks/keyrings/${name}`, undefined, { key, headers }));
+  waits(await a.call('DELETE', `/ks/keyrings/${name}`, undefined, { key }));
+  const glass = { 'Kms-Break-Glass': 'leaks' };
+  await a.call('DELETE', `/ks/keyrings/${name}`, undefined, { key: null, env: { local: true }, headers: glass });
+  while (mails.length < 2 || events.length < 2) await new Promise((resolve) => setTimeout(resolve, 5));
+  assert.deepEqual(
+    mails.map(({ to }) => to),
+    [ada.user.email, ada.user.email],
+  );
+  assert.ok(mails[0]?.text.includes(id) && mails[0].text.includes('außer Betrieb'));
+  assert.deepEqual(
+    events.map(({ type, request, brokenGlass }) => [type, request?.id, brokenGlass?.reason]),
+    [
+      ['approval.requested', id, undefined],
+      ['approval.glass-broken', undefined, 'leaks'],
+    ],
+  );
+});
+
+test('a restored backup is broken glass where a rule says so', async () => {
+  const a = await testAppliance();
+  const ada = await approver(a);
+  const [seat] = a.tenants;
+  const restored = async () => {
+    await seat?.handle.store.transaction((tx) => noteRestored({ tx, world: a.world }));
+    return (await a.call('GET', '/approvals/broken-glass')).body.broken.length;
+  };
+  assert.equal(await restored(), 0);
+  await makeRule(a, { actions: ['system.restore'], objects: ['*'], approvers: { users: ids(ada) } });
+  assert.equal(await restored(), 1);
 });

@@ -38,7 +38,7 @@ export function approveItem(work: Work, { action, name }: Operation, payload: St
       deed,
       after: undefined,
       reason: undefined,
-      breaking: undefined,
+      breaking: () => undefined,
     },
     before,
   );
