@@ -1,6 +1,7 @@
 // ApprovalPage shows one request: what will happen, who asked, the words so far and what is still needed. Approvers
 // decide here, and requesters see what they wait for. It follows the request while it is open.
 import type { ApprovalRequest } from '../../api/approvals.ts';
+import { sameJson } from '../../model/json.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import { Confirm } from '../parts/dialog.tsx';
@@ -24,7 +25,7 @@ export function ApprovalPage({ api, polls, session, params }: PageProps) {
   usePolling(() => {
     if (!request || !isOpen(request)) return;
     const news = polls.listApprovalRequests({}).then(({ requests }) => requests.find((each) => each.id === id));
-    void news.then((found) => found && answer.set(found)).catch(() => {});
+    void news.then((found) => found && !sameJson(found, request) && answer.set(found)).catch(() => {});
   }, lookOften);
   const close = (): void => setOpen(undefined);
   const changed = (text: string) => (now: ApprovalRequest) => {

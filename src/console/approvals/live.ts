@@ -3,6 +3,7 @@
 // something changed, and records them once an hour.
 import { createContext, useContext, useEffect, useRef } from 'hono/jsx/dom';
 import type { ApprovalRequest, BrokenGlass } from '../../api/approvals.ts';
+import { sameJson } from '../../model/json.ts';
 import { toast } from '../parts/messages.tsx';
 import { useState } from '../parts/state.ts';
 import type { SessionClient } from '../session.ts';
@@ -53,7 +54,8 @@ export function useApprovalNews({ polls, settled }: Pick<SessionClient, 'polls' 
       };
       tellGranted(next.granted, known.current);
       known.current = new Set(next.granted.map(({ id }) => id));
-      setNews(next);
+      // Without news, nothing is rendered again.
+      setNews((now) => (sameJson(now, next) ? now : next));
     } catch {
       // The page tells of the service's troubles; the next look may succeed.
     }
