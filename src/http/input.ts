@@ -3,8 +3,8 @@
 import type { z } from 'zod';
 import type { Endpoint } from '../api/endpoint.ts';
 import { inexactNumber } from '../api/exact-json.ts';
-import { defaultLimit, type PageInfo } from '../api/page.ts';
 import { problemOf, valueAt } from '../api/input-problems.ts';
+import { defaultLimit, type PageInfo } from '../api/page.ts';
 import type { World } from '../core/context.ts';
 import { openCursor, sealCursor } from '../core/cursors.ts';
 import { WrittenItems, type WrittenPage } from '../core/pages.ts';

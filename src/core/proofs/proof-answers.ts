@@ -3,6 +3,7 @@ import type { Answer } from '../../api/endpoints.ts';
 import type { ResourceRef } from '../../model/activity-details.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { timestamp } from '../../model/timestamp.ts';
+import { type Trust, trustOf } from '../../model/trust.ts';
 import type { Tables } from '../../store/port.ts';
 import type { ApiKey } from '../../store/tables/api-keys.ts';
 import type { KnownProof, Proof } from '../../store/tables/proofs.ts';
@@ -10,7 +11,6 @@ import { findApiKey } from '../accounts.ts';
 import { accountOf } from '../aws-names.ts';
 import type { Caller, Context } from '../context.ts';
 import { authorityOfProof, certificateTrust, fingerprintOfProof } from './client-certificates.ts';
-import { type Trust, trustOf } from '../../model/trust.ts';
 
 /** The id under which the secret is listed among the proofs. */
 export const secretProof = 'secret';

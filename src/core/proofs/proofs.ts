@@ -6,6 +6,7 @@ import { invalidField, KmsError } from '../../errors.ts';
 import type { ResourceRef } from '../../model/activity-details.ts';
 import { flagsOfText } from '../../model/flags.ts';
 import type { JsonObject } from '../../model/json.ts';
+import { checkedTrust, type TrustInput } from '../../model/trust.ts';
 import type { Tables } from '../../store/port.ts';
 import type { ApiKey } from '../../store/tables/api-keys.ts';
 import type { Proof, ProofKind } from '../../store/tables/proofs.ts';
@@ -23,7 +24,6 @@ import {
   secretProof,
 } from './proof-answers.ts';
 import type { TokenVerifier } from './token-verifier.ts';
-import { checkedTrust, type TrustInput } from '../../model/trust.ts';
 
 /** Proofs of one API key, its secret included. */
 const mostProofs = 20;
