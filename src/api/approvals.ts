@@ -25,6 +25,7 @@ import {
   callerId,
   count,
   epochTime,
+  freeForm,
   idOf,
   only,
   pastTime,
@@ -98,6 +99,7 @@ const ruleFields = {
     examples: [[]],
   }),
   expires: epochTime.nullable().meta({ description: 'when the rule ends, in milliseconds; null: never' }),
+  props: freeForm.meta({ examples: [{ managedBy: 'team' }] }),
 };
 
 const newRule = only({
@@ -111,6 +113,7 @@ const newRule = only({
   window: ruleFields.window.exactOptional(),
   breakers: ruleFields.breakers.exactOptional(),
   expires: ruleFields.expires.exactOptional(),
+  props: ruleFields.props.exactOptional(),
 });
 
 const changedRule = only({
@@ -124,6 +127,7 @@ const changedRule = only({
   window: ruleFields.window.exactOptional(),
   breakers: ruleFields.breakers.exactOptional(),
   expires: ruleFields.expires.exactOptional(),
+  props: ruleFields.props.exactOptional(),
 });
 
 const person = z.object({
@@ -152,6 +156,7 @@ const rule = z
     window: ruleFields.window,
     breakers: z.array(person).meta({ description: 'who may break the glass' }),
     expires: ruleFields.expires,
+    props: ruleFields.props,
     able: count.meta({
       description: 'how many of the approvers could approve now: they can log in, and have a second factor',
       examples: [3],

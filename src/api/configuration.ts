@@ -21,6 +21,7 @@ const newUser = bodyOf('inviteUser').shape;
 const newRing = bodyOf('createKeyring').shape;
 const ringConfig = bodyOf('putConfig').shape.config.shape;
 const newKey = bodyOf('createManagedKey').shape;
+const newRule = bodyOf('createApprovalRule').shape;
 const keyConfig = bodyOf('configureManagedKey').shape;
 const limitNames = tenantEndpoints.flatMap((each) => (each.id === 'limitTenant' ? Object.keys(each.body.shape) : []));
 
@@ -142,6 +143,22 @@ const configurationKinds = {
         .max(mostProofs)
         .exactOptional()
         .meta({ description: 'what proves it besides its secret: these and no others' }),
+    }),
+  },
+  rule: {
+    about: 'a rule of approvals: which acts need the word of others, and whose',
+    name: newRule.name,
+    fields: only({
+      actions: newRule.actions.exactOptional(),
+      objects: newRule.objects,
+      approvers: newRule.approvers.exactOptional(),
+      count: newRule.count,
+      selfApproval: newRule.selfApproval,
+      mode: newRule.mode,
+      window: newRule.window,
+      breakers: newRule.breakers,
+      expires: newRule.expires,
+      props: newRule.props,
     }),
   },
 } as const satisfies Readonly<Record<string, KindSchema>>;

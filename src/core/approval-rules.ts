@@ -64,6 +64,7 @@ export function createApprovalRule(ctx: Context, fields: Body<'createApprovalRul
     count: 1,
     mode: 'ask' as const,
     window: 'once' as const,
+    props: {},
     ...fields,
     approvers: approversGiven(tx, fields.approvers),
     breakers: idsOf(tx, 'breakers', fields.breakers ?? []),
@@ -187,12 +188,13 @@ function ruleThing({ id, name }: Pick<ApprovalRule, 'id' | 'name'>): ResourceRef
 
 /** A rule as activity records tell it. */
 export function termsTold(rule: ApprovalRule): JsonObject {
-  const { actions, objects, approvers, count, mode, window, breakers, expiresAt = null } = rule;
-  return { actions, objects, approvers, count, mode, window, breakers, expires: expiresAt };
+  const { actions, objects, approvers, count, mode, window, breakers, expiresAt = null, props } = rule;
+  const told = { actions, objects, approvers, count, mode, window, breakers, expires: expiresAt };
+  return Object.keys(props).length > 0 ? { ...told, props } : told;
 }
 
 function ruleAnswer(tx: People, rule: ApprovalRule): RuleAnswer {
-  const { id, name, actions, objects, approvers, count, mode, window, breakers } = rule;
+  const { id, name, actions, objects, approvers, count, mode, window, breakers, props } = rule;
   return {
     id,
     name,
@@ -205,6 +207,7 @@ function ruleAnswer(tx: People, rule: ApprovalRule): RuleAnswer {
     window,
     breakers: breakers.map((user) => userNamed(tx, user)),
     expires: rule.expiresAt ?? null,
+    props,
     able: approversOf(tx, rule).filter((user) => tx.secondFactors.has(user.id)).length,
     createdAt: rule.createdAt,
     createdBy: rule.createdBy,

@@ -11,6 +11,7 @@ import { test } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import { unknown } from '../../src/cli/provider/values.ts';
 import { message } from '../../src/client/protobuf.ts';
+import { person } from '../http/samples.ts';
 import { desk } from './kms.ts';
 import { call, type Plain, pluginEnv, startTofu, type Tofu } from './opentofu.ts';
 import { type ServedDesk, servedDesk } from './served.ts';
@@ -285,6 +286,29 @@ test('an API key without the flags is refused by the appliance, and an appliance
     (await unnamed.read('kms_account', { id: 'a', name: 'x' })).problems[0]?.message ?? '',
     /which appliance/,
   );
+});
+
+test('rules of approvals: a window is a word or a number, users are sets of names', async () => {
+  await using d = await servedDesk();
+  await using tofu = await start(d);
+  const { username } = (await person(d.appliance)).user;
+  const config = {
+    name: 'deletions',
+    actions: ['key.*.delete'],
+    approvers: { users: [username], flag: null },
+    count: 1,
+  };
+  for (const window of ['once', 3600]) await settled(tofu, 'kms_rule', { ...config, name: `r${window}`, window });
+  const held = {
+    name: 'held',
+    actions: ['key.*.export', 'apikey.create'],
+    approvers: { flag: 'x.y', users: null },
+    mode: 'ask',
+  };
+  const state = await settled(tofu, 'kms_rule', held);
+  assert.equal(state.window, 'once');
+  const { problems } = await tofu.apply('kms_rule', state, null, null);
+  assert.match(JSON.stringify(problems), /appr_[0-9a-z]{26}/);
 });
 
 test('the appliance of this machine, with limits of tenants; settings of the provider', async () => {

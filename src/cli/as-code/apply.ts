@@ -56,7 +56,10 @@ function isDone(desk: Desk, step: Step, wanted: Wanted, found: Found): boolean {
   return !found.isUnfinished && isMarked && kinds[step.kind].differences(wanted, found).length === 0;
 }
 
-/** Tasks in groups, each after those before it: by what they refer to, the caller's own object last; then removals. */
+/**
+ * Tasks in groups, each after those before it: by what they refer to, then rules, which may stop all others, and the
+ * caller's own object; then removals, of rules first.
+ */
 function groupsOf(tasks: readonly Task[], caller: string): readonly (readonly Task[])[] {
   const order = Object.keys(kinds);
   const made = new Set(
@@ -64,12 +67,13 @@ function groupsOf(tasks: readonly Task[], caller: string): readonly (readonly Ta
   );
   const depth = ({ kind, name, fields = {} }: Step): number => {
     if (kind === 'tenant-limits') return 0;
+    if (kind === 'rule') return 3;
     const references = kinds[kind].references({ kind, name, fields });
     return references.some((each) => made.has(keyOf(each.kind, each.name))) ? 2 : 1;
   };
   const rank = ({ step, found }: Task): number => {
-    if (step.action === 'remove') return 4 + order.length - order.indexOf(step.kind);
-    return found?.id === caller ? 3 : depth(step);
+    if (step.action === 'remove') return 5 + order.length - order.indexOf(step.kind);
+    return found?.id === caller ? 4 : depth(step);
   };
   const groups = Map.groupBy(tasks, rank);
   return [...groups].sort(([a], [b]) => a - b).map(([, group]) => group);

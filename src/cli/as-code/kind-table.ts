@@ -6,6 +6,7 @@ import { accountKind } from './kinds/account.ts';
 import { apiKeyKind } from './kinds/apikey.ts';
 import { keyringKind } from './kinds/keyring.ts';
 import { managedKeyKind } from './kinds/managed-key.ts';
+import { ruleKind } from './kinds/rule.ts';
 import { limitsKind } from './kinds/tenant-limits.ts';
 import { userKind } from './kinds/user.ts';
 
@@ -16,4 +17,5 @@ export const kinds: Readonly<Record<KindName, Kind>> = {
   'managed-key': managedKeyKind,
   user: userKind,
   apikey: apiKeyKind,
+  rule: ruleKind,
 };

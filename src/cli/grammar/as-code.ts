@@ -3,7 +3,7 @@ import { command, directory, list, optionalArgument, path, someOf, text, toggle,
 import { destroying } from './option-sets.ts';
 
 /** Kinds of objects in files. */
-export const fileKinds = ['tenant-limits', 'account', 'keyring', 'managed-key', 'user', 'apikey'] as const;
+export const fileKinds = ['tenant-limits', 'account', 'keyring', 'managed-key', 'user', 'apikey', 'rule'] as const;
 
 export const described = {
   '--file': { ...list('FILE', 'a file that says what there shall be: YAML or JSON', 'file'), short: '-f' },

@@ -86,7 +86,10 @@ function asText(attribute: Attribute): Attribute {
   return { ...attribute, type: 'string', about: `${attribute.about}; as JSON: \`jsonencode({…})\``, isJson: true };
 }
 
-/** The schema itself instead of a reference, of a choice between it and null, or of a choice of forms the widest. */
+/**
+ * The schema itself instead of a reference, of a choice between it and null, or of a choice of forms the widest: any
+ * type, if they differ.
+ */
 function resolved(schema: FieldSchema, definitions: Readonly<Record<string, FieldSchema>>): FieldSchema {
   const { $ref, anyOf } = schema;
   if ($ref !== undefined) {
@@ -95,17 +98,24 @@ function resolved(schema: FieldSchema, definitions: Readonly<Record<string, Fiel
     return resolved(found, definitions);
   }
   const choices = anyOf?.map((each) => resolved(each, definitions)).filter(({ type }) => type !== 'null');
-  const choice = choices?.find(({ type }) => type === 'array') ?? choices?.[0];
-  return choice ? { ...choice, description: schema.description ?? choice.description ?? '' } : schema;
+  const kinds = new Set(choices?.map(primitive));
+  const choice = choices?.find(({ type }) => type === 'array') ?? (kinds.size === 1 ? choices?.[0] : {});
+  return choices && choice ? { ...choice, description: schema.description ?? choice.description ?? '' } : schema;
+}
+
+/** The type of a single value. */
+function primitive({ type, const: only, enum: some }: FieldSchema): string {
+  const [first = typeof (only ?? some?.[0])] = [type].flat();
+  return first === 'integer' ? 'number' : first;
 }
 
 /** Lists of texts and numbers are sets: their order means nothing to the API. */
 function typeOf(given: FieldSchema, definitions: Readonly<Record<string, FieldSchema>>): Type {
   const schema = resolved(given, definitions);
-  const [type = typeof (schema.const ?? schema.enum?.[0])] = [schema.type].flat();
+  const type = primitive(schema);
   if (type === 'string') return 'string';
   if (type === 'boolean') return 'bool';
-  if (type === 'integer' || type === 'number') return 'number';
+  if (type === 'number') return 'number';
   if (type === 'array' && schema.items) return ['set', typeOf(schema.items, definitions)];
   const { additionalProperties } = schema;
   if (typeof additionalProperties === 'object' && Object.keys(additionalProperties).length > 0) {

@@ -1,11 +1,13 @@
 // The table of rules of approvals. There are few, and all are looked at together.
 import type { ApprovalTerms } from '../../model/approval-rules.ts';
+import type { JsonObject } from '../../model/json.ts';
 import type { Row, Sql } from '../sql.ts';
 import { objectOf, textsOf, toJson } from './columns.ts';
 
 export interface ApprovalRule extends ApprovalTerms {
   readonly id: string;
   readonly name: string;
+  readonly props: JsonObject;
   /** Ids of the Users for whom the rule's maker stood: those who could approve when it was set. */
   readonly vouched: readonly string[];
   readonly expiresAt: number | undefined;
@@ -18,6 +20,7 @@ interface RuleRow extends Row {
   id: string;
   name: string;
   terms: string;
+  props: string;
   vouched: string;
   expires_at: number | null;
   created_at: number;
@@ -39,11 +42,12 @@ export function approvalRuleTable(sql: Sql) {
 
     insert(rule: ApprovalRule): void {
       sql.run(
-        `INSERT INTO approval_rules (id, name, terms, vouched, expires_at, created_at, created_by, updated_at)
-          VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+        `INSERT INTO approval_rules (id, name, terms, props, vouched, expires_at, created_at, created_by, updated_at)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
         rule.id,
         rule.name,
         termsText(rule),
+        toJson(rule.props),
         toJson(rule.vouched),
         rule.expiresAt ?? null,
         rule.createdAt,
@@ -54,9 +58,11 @@ export function approvalRuleTable(sql: Sql) {
 
     update(rule: RuleChange): void {
       sql.run(
-        'UPDATE approval_rules SET name = ?, terms = ?, vouched = ?, expires_at = ?, updated_at = ? WHERE id = ?',
+        `UPDATE approval_rules SET name = ?, terms = ?, props = ?, vouched = ?, expires_at = ?, updated_at = ?
+          WHERE id = ?`,
         rule.name,
         termsText(rule),
+        toJson(rule.props),
         toJson(rule.vouched),
         rule.expiresAt ?? null,
         rule.updatedAt,
@@ -80,6 +86,7 @@ function fromRow(row: RuleRow): ApprovalRule {
     ...(objectOf(row.terms) as unknown as ApprovalTerms),
     id: row.id,
     name: row.name,
+    props: objectOf(row.props),
     vouched: textsOf(row.vouched),
     expiresAt: row.expires_at ?? undefined,
     createdAt: row.created_at,

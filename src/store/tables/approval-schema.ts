@@ -6,6 +6,7 @@ export const approvalSchema: readonly string[] = [
     id TEXT NOT NULL UNIQUE,
     name TEXT NOT NULL,
     terms TEXT NOT NULL,
+    props TEXT NOT NULL,
     vouched TEXT NOT NULL,
     expires_at INTEGER,
     created_at INTEGER NOT NULL,

@@ -225,16 +225,17 @@ const deploy = new URL('../../../docs/deploy/', import.meta.url);
 async function filesToDeploy(desk: Desk, programs: string, helm: string): Promise<void> {
   const manifest = (name: string): string => readFileSync(new URL(`kubernetes/${name}.yaml`, deploy), 'utf8');
   const chart = fileURLToPath(new URL('chart', deploy));
+  const template = ['template', 'kms', chart, '--kube-version', kubernetesVersion];
   const values = ['appliance.id=APPLIANCE', 'appliance.url=https://kms.example', `appliance.store=${exampleStore}`];
   const given = (list: readonly string[]) => list.flatMap((value) => ['--set', value]);
   const render = async (...more: string[]) =>
-    (await desk.run(helm, ['template', 'kms', chart, '--namespace', 'kms', ...given([...values, ...more])])).stdout;
+    (await desk.run(helm, [...template, '--namespace', 'kms', ...given([...values, ...more])])).stdout;
   const plain = (await render()).replace(/^# Source: .*\n/gm, '').replace(/^.*managed-by: .*\n/gm, '');
   if (!manifest('appliance').endsWith(plain))
     throw new Error(`docs/deploy/kubernetes/appliance.yaml is not:\n${plain}`);
   const all = ['vault=8200', 'aws=8300', 'kmip=5696'].map((port) => `ports.${port}`);
   const whole = await render(...all, 'networkPolicy.from[0].team=shop', 'env.KMS_LOG_LEVEL=debug', 'replicas=3');
-  await desk.refused(helm, ['template', 'kms', chart]);
+  await desk.refused(helm, template);
   const cluster = await clusterOf(desk, programs, 'deploy');
   try {
     for (const name of ['kms', 'shop']) await cluster.kubectl(`create namespace ${name}`);
@@ -253,6 +254,7 @@ async function filesToDeploy(desk: Desk, programs: string, helm: string): Promis
   }
 }
 
+const kubernetesVersion = 'v1.37.2';
 const exampleStore = 'postgres://kms@db.example/kms?sslrootcert=/etc/kms/store/ca.pem';
 
 const keyIdIn = (stored: Buffer): string => /key_[0-9a-z]{26}/.exec(stored.toString('latin1'))?.[0] ?? '';
@@ -263,11 +265,10 @@ export const apiServer: Client = {
   onlyIfNamed: true,
   async install() {
     await debianPrograms({ etcd: 'etcd-server' });
-    const version = 'v1.37.2';
-    const programs = await kubernetesPrograms(version, 'kube-apiserver', 'kubectl');
+    const programs = await kubernetesPrograms(kubernetesVersion, 'kube-apiserver', 'kubectl');
     const helm = await goProgram('helm.sh/helm/v3/cmd/helm', 'v3.16.4');
     return {
-      version: `${version} with etcd ${await debianVersion('etcd-server')}`,
+      version: `${kubernetesVersion} with etcd ${await debianVersion('etcd-server')}`,
       scenarios: [
         scenario(
           'Secrets in etcd: encrypted, read, after a restart, after a rotation, written again; the guide’s pods',

@@ -21,8 +21,8 @@ function foundOf({ id, username, email, firstName, lastName, flags, props, keys 
   return { id, name: username, fields, keys, ...mark };
 }
 
-/** Names compare in NFC, in lower case, and an address by its domain in one form. */
-function nameKey(name: string): string {
+/** The form in which names compare: NFC, in lower case, and an address by its domain in one form. */
+export function userKey(name: string): string {
   return sameDomain(name.normalize('NFC')).toLowerCase();
 }
 
@@ -52,7 +52,7 @@ export const userKind: Kind = {
   name: 'user',
   noun: ['user', 'users'],
   listFlag: 'user.read',
-  nameKey,
+  nameKey: userKey,
   references: () => [],
   async list({ client }) {
     const found: Found[] = [];
@@ -70,10 +70,10 @@ export const userKind: Kind = {
     if (!found && missing.length > 0) {
       return [{ path: ['name'], message: `a new user needs ${missing.join(', ')}` }];
     }
-    const email = typeof fields.email === 'string' ? nameKey(fields.email) : undefined;
+    const email = typeof fields.email === 'string' ? userKey(fields.email) : undefined;
     const others = around.found('user').filter(({ id }) => id !== found?.id);
     const holder = others.find(
-      ({ name, fields }) => email !== undefined && [name, fields.email].some((each) => nameKey(String(each)) === email),
+      ({ name, fields }) => email !== undefined && [name, fields.email].some((each) => userKey(String(each)) === email),
     );
     return holder ? [{ path: ['email'], message: `the user ${holder.name} has this address` }] : [];
   },
