@@ -34,19 +34,19 @@ test('header and sidebar stay while the page is scrolled, and dialogs are in the
   await page.getByText('30 entries').waitFor();
   const parts = [page.getByRole('banner'), page.getByRole('navigation', { name: 'Console' })];
   const boxes = () => Promise.all(parts.map(boxOf));
-  /** Once they stand still: what they show may come after the list. */
-  const settled = async () => {
-    for (let last = await boxes(); ; ) {
+  /** Once they stand still: what they show may come after the list, and a window's new size takes a moment. */
+  const settled = async <T>(look: () => Promise<T>): Promise<T> => {
+    for (let last = await look(); ; ) {
       await page.waitForTimeout(200);
-      const now = await boxes();
+      const now = await look();
       if (isDeepStrictEqual(now, last)) return now;
       last = now;
     }
   };
-  const before = await settled();
+  const before = await settled(boxes);
   await page.mouse.wheel(0, 600);
   await page.waitForFunction(() => window.scrollY > 300);
-  assert.deepEqual(await settled(), before);
+  assert.deepEqual(await settled(boxes), before);
   for (const [width, height] of [
     [1440, 800],
     [820, 900],
@@ -58,7 +58,7 @@ test('header and sidebar stay while the page is scrolled, and dialogs are in the
       await page.getByRole('button', { name: 'Delete…' }).click();
       // It opens once it knows whether something is in the way.
       await page.getByRole('dialog').waitFor();
-      const { x, y, width: wide, height: high } = await boxOf(page.getByRole('dialog'));
+      const { x, y, width: wide, height: high } = await settled(() => boxOf(page.getByRole('dialog')));
       assert.ok(Math.abs(x + wide / 2 - width / 2) <= 8, `${path}, ${width} px: ${x} + ${wide} / 2`);
       assert.ok(Math.abs(y + high / 2 - height / 2) <= 1, `${path}, ${width} px: ${y} + ${high} / 2`);
       await page.keyboard.press('Escape');

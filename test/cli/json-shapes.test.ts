@@ -169,7 +169,7 @@ test('what has another shape is found', () => {
   }
 });
 
-test('each command prints what the page tells', { timeout: 240_000 }, async () => {
+test('each command prints what the page tells', async () => {
   const first = await run('init');
   await run('status');
   await run('doctor');

@@ -56,7 +56,8 @@ export async function visit(url: string, { scheme = 'light', width = 1000, zone 
   const context = await browser.newContext({ colorScheme: scheme, viewport, ...(zone && { timezoneId: zone }) });
   ofThisTest.push(context);
   const page = await context.newPage();
-  page.setDefaultTimeout(30_000);
+  // Long enough for a machine with much else to do: what is waited for comes, or never.
+  page.setDefaultTimeout(120_000);
   const troubles: string[] = [];
   page.on('pageerror', (error) => troubles.push(error.message));
   page.on('console', (message) => {

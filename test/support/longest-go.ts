@@ -12,6 +12,16 @@ export function longestGo(work: () => Promise<unknown>): Promise<number> {
   return mostInOneGo(cpu, work);
 }
 
+/** Tries of work that can be repeated, of which the cheapest counts: a crowded processor makes CPU time longer, too. */
+const tries = 10;
+
+/** The same for work that can be repeated: runs it until it took less than `limit` once; returns the least. */
+export async function leastGo(limit: number, work: () => Promise<unknown>): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let n = 0; n < tries && least >= limit; n++) least = Math.min(least, await longestGo(work));
+  return least;
+}
+
 /** The largest increase of `sum`, a growing counter, between two turns of the event loop while `work` ran. */
 async function mostInOneGo(sum: () => number, work: () => Promise<unknown>): Promise<number> {
   let most = 0;
