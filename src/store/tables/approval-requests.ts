@@ -1,27 +1,30 @@
 // The tables of requests for approval and of the words about them. A request is open until it has ended; ended ones
-// stay for a while.
+// stay for a while. What people are shown of a request is long, and read apart from the rest.
 import type { ResourceRef } from '../../model/activity-details.ts';
-import type { RequestState } from '../../model/approval-rules.ts';
+import type { Act, RequestState } from '../../model/approval-rules.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Row, Sql } from '../sql.ts';
 import { objectOf, toJson } from './columns.ts';
 
-/** An act, from the moment that it is asked for. */
+/** An act as rules look at it, from the moment that it is asked for. */
+interface RequestTerms extends Act {
+  /** Rules that are to be satisfied since the act changes them. */
+  readonly itself: readonly string[];
+  /** Whether the rules of that moment let it be done one time only. */
+  readonly isOnce: boolean;
+  /** Milliseconds for which it may be done, by the rules of that moment. */
+  readonly lasts: number;
+}
+
+/** A request as people are shown it. */
 interface RequestDetails {
   /** Flag with the ring's name. */
   readonly action: string;
-  /** All actions that the act comes to, without a ring's name. */
-  readonly actions: readonly string[];
-  readonly ring: string;
   readonly operation: string;
   readonly dialect?: string;
   readonly address?: string;
   readonly reason?: string;
   readonly object: ResourceRef | null;
-  /** Names and ids by which rules may mean it. */
-  readonly objects: readonly string[];
-  /** Rules that are to be satisfied since the act changes them. */
-  readonly itself: readonly string[];
   readonly parameters: JsonObject;
   readonly body: JsonObject | null;
   readonly effects: JsonObject;
@@ -34,14 +37,23 @@ export interface ApprovalRequest {
   /** Hash of who does what to what. */
   readonly act: string;
   readonly requester: string;
+  /** The User or API key whose requests are counted together: the owner of an API key, or else itself. */
+  readonly holder: string;
   readonly state: RequestState;
-  readonly details: RequestDetails;
+  readonly terms: RequestTerms;
   readonly createdAt: number;
   /** When it first had all words that it needed, or the glass was broken for it. */
   readonly grantedAt: number | undefined;
+  /** When it is over at the latest. */
+  readonly endsAt: number;
   readonly endedAt: number | undefined;
   readonly uses: number;
-  readonly broken: boolean;
+  /** The User who broke the glass for it. */
+  readonly brokenBy: string | undefined;
+}
+
+interface NewRequest extends ApprovalRequest {
+  readonly details: RequestDetails;
 }
 
 export interface ApprovalWord {
@@ -57,16 +69,19 @@ export interface ApprovalWord {
 }
 
 interface RequestRow extends Row {
+  seq: number;
   id: string;
   act: string;
   requester: string;
+  holder: string;
   state: string;
-  details: string;
+  terms: string;
   created_at: number;
   granted_at: number | null;
+  ends_at: number;
   ended_at: number | null;
   uses: number;
-  broken: number;
+  broken_by: string | null;
 }
 
 interface WordRow extends Row {
@@ -80,67 +95,126 @@ interface WordRow extends Row {
   reason: string | null;
 }
 
+const columns = `seq, id, act, requester, holder, state, terms, created_at, granted_at, ends_at, ended_at, uses,
+  broken_by`;
+
+/** Requests by a caller, by API keys of theirs, and those about which they said a word. */
+const own = `seq IN (
+  SELECT seq FROM approval_requests WHERE requester = ?
+  UNION SELECT seq FROM approval_requests WHERE requester IN (SELECT id FROM api_keys WHERE user_id = ?)
+  UNION SELECT r.seq FROM approval_words w JOIN approval_requests r ON r.id = w.request_id WHERE w.user_id = ?)`;
+
+/** Which requests a list wants. */
+interface RequestFilter {
+  /** A caller whose own they are to be; absent for all. */
+  readonly of?: string | undefined;
+  readonly isOpen: boolean;
+}
+
 export type ApprovalRequestTable = ReturnType<typeof approvalRequestTable>;
 
 export function approvalRequestTable(sql: Sql) {
   return {
     byId(id: string): ApprovalRequest | undefined {
-      const row = sql.get<RequestRow>('SELECT * FROM approval_requests WHERE id = ?', id);
+      const row = sql.get<RequestRow>(`SELECT ${columns} FROM approval_requests WHERE id = ?`, id);
       return row && fromRow(row);
+    },
+
+    /** Undefined for an unknown request. */
+    detailsOf(id: string): RequestDetails | undefined {
+      const row = sql.get<{ details: string }>('SELECT details FROM approval_requests WHERE id = ?', id);
+      // Cast: this file wrote it.
+      return row && (objectOf(row.details) as unknown as RequestDetails);
+    },
+
+    /** Characters of what `detailsOf` reads. */
+    lengthOf(id: string): number {
+      const text = 'SELECT LENGTH(details) AS n FROM approval_requests WHERE id = ?';
+      return sql.get<{ n: number }>(text, id)?.n ?? 0;
+    },
+
+    /** A text that is another one after each word, and after the end. */
+    marksOf(id: string): string {
+      const text = 'SELECT words, granted_at, ended_at FROM approval_requests WHERE id = ?';
+      return JSON.stringify(sql.get<Row>(text, id) ?? null);
     },
 
     /** The open request for an act. */
     openFor(act: string): ApprovalRequest | undefined {
-      const text = 'SELECT * FROM approval_requests WHERE act = ? AND ended_at IS NULL';
+      const text = `SELECT ${columns} FROM approval_requests WHERE act = ? AND ended_at IS NULL`;
       const row = sql.get<RequestRow>(text, act);
       return row && fromRow(row);
     },
 
-    /** Newest first, up to and including the first for which `enough` returns true. */
-    list(enough: (request: ApprovalRequest) => boolean): void {
-      sql.some<RequestRow>((row) => enough(fromRow(row)), 'SELECT * FROM approval_requests ORDER BY seq DESC');
+    /** Those before a place, newest first; `next` is the place of the last. */
+    page({ of, isOpen }: RequestFilter, before: number | undefined, most: number) {
+      const from = before ?? Number.MAX_SAFE_INTEGER;
+      const text = isOpen ? 'ended_at IS NULL AND seq < ?' : 'seq < ?';
+      const end = 'ORDER BY seq DESC LIMIT ?';
+      const rows =
+        of === undefined
+          ? sql.all<RequestRow>(`SELECT ${columns} FROM approval_requests WHERE ${text} ${end}`, from, most)
+          : sql.all<RequestRow>(
+              `SELECT ${columns} FROM approval_requests WHERE ${own} AND ${text} ${end}`,
+              ...[of, of, of, from, most],
+            );
+      return { requests: rows.map(fromRow), next: rows.length < most ? undefined : rows.at(-1)?.seq };
     },
 
-    /** The open ones, oldest first. */
-    open(most: number): ApprovalRequest[] {
-      const text = 'SELECT * FROM approval_requests WHERE ended_at IS NULL ORDER BY seq LIMIT ?';
-      return sql.all<RequestRow>(text, most).map(fromRow);
-    },
-
-    openOf(requester: string): ApprovalRequest[] {
-      const text = 'SELECT * FROM approval_requests WHERE requester = ? AND ended_at IS NULL';
+    /** Open ones of a caller that could be done: words were said about them, or the glass was broken. */
+    answeredOf(requester: string): ApprovalRequest[] {
+      const text = `SELECT ${columns} FROM approval_requests
+          WHERE requester = ? AND ended_at IS NULL AND (words > 0 OR broken_by IS NOT NULL)`;
       return sql.all<RequestRow>(text, requester).map(fromRow);
     },
 
-    countOpen(): number {
-      const text = 'SELECT COUNT(*) AS n FROM approval_requests WHERE ended_at IS NULL';
-      return sql.get<{ n: number }>(text)?.n ?? 0;
+    /** Open ones whose time is over for certain. */
+    overdue(now: number, most: number): ApprovalRequest[] {
+      const text = `SELECT ${columns} FROM approval_requests WHERE ended_at IS NULL AND ends_at <= ?
+          ORDER BY ends_at LIMIT ?`;
+      return sql.all<RequestRow>(text, now, most).map(fromRow);
     },
 
-    countOpenOf(requester: string): number {
-      const text = 'SELECT COUNT(*) AS n FROM approval_requests WHERE requester = ? AND ended_at IS NULL';
-      return sql.get<{ n: number }>(text, requester)?.n ?? 0;
+    countOpen(now: number): number {
+      const text = 'SELECT COUNT(*) AS n FROM approval_requests WHERE ended_at IS NULL AND ends_at > ?';
+      return sql.get<{ n: number }>(text, now)?.n ?? 0;
     },
 
-    insert(request: ApprovalRequest): void {
+    countOpenOf(holder: string, now: number): number {
+      const text = `SELECT COUNT(*) AS n FROM approval_requests
+          WHERE holder = ? AND ended_at IS NULL AND ends_at > ?`;
+      return sql.get<{ n: number }>(text, holder, now)?.n ?? 0;
+    },
+
+    /** Those made after a time, and up to another. */
+    countMadeBy(holder: string, after: number, until: number): number {
+      const text =
+        'SELECT COUNT(*) AS n FROM approval_requests WHERE holder = ? AND created_at > ? AND created_at <= ?';
+      return sql.get<{ n: number }>(text, holder, after, until)?.n ?? 0;
+    },
+
+    insert(request: NewRequest): void {
       sql.run(
-        `INSERT INTO approval_requests (id, act, requester, state, details, created_at, uses, broken)
-          VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+        `INSERT INTO approval_requests (id, act, requester, holder, state, terms, details, created_at, ends_at, uses,
+            words) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
         request.id,
         request.act,
         request.requester,
+        request.holder,
         request.state,
+        toJson({ ...request.terms }),
         toJson({ ...request.details }),
         request.createdAt,
+        request.endsAt,
         request.uses,
-        request.broken ? 1 : 0,
       );
     },
 
-    grant(id: string, now: number, broken: boolean): void {
-      const text = `UPDATE approval_requests SET state = 'granted', granted_at = COALESCE(granted_at, ?), broken = ?
-          WHERE id = ?`;
-      sql.run(text, now, broken ? 1 : 0, id);
+    /** @param brokenBy who broke the glass; undefined if it has all words. */
+    grant(id: string, { now, endsAt, brokenBy }: { now: number; endsAt: number; brokenBy?: string | undefined }): void {
+      const text = `UPDATE approval_requests SET state = 'granted', granted_at = COALESCE(granted_at, ?), ends_at = ?,
+          broken_by = ? WHERE id = ?`;
+      sql.run(text, now, endsAt, brokenBy ?? null, id);
     },
 
     noteUse(id: string): void {
@@ -151,13 +225,25 @@ export function approvalRequestTable(sql: Sql) {
       sql.run('UPDATE approval_requests SET state = ?, ended_at = ? WHERE id = ?', state, now, id);
     },
 
+    /** Takes back the last use of a request, and its end; not if the act was asked for once more meanwhile. */
+    giveBack(id: string): void {
+      const request = this.byId(id);
+      const open = request && this.openFor(request.act);
+      if (!request || (open && open.id !== id)) return;
+      sql.run("UPDATE approval_requests SET state = 'granted', ended_at = NULL, uses = uses - 1 WHERE id = ?", id);
+    },
+
     /** Erases some that ended before a time, with their words. */
     purge(before: number, most: number): void {
       const text = 'SELECT id FROM approval_requests WHERE ended_at < ? ORDER BY ended_at LIMIT ?';
-      for (const { id } of sql.all<{ id: string }>(text, before, most)) {
-        sql.run('DELETE FROM approval_words WHERE request_id = ?', id);
-        sql.run('DELETE FROM approval_requests WHERE id = ?', id);
-      }
+      for (const { id } of sql.all<{ id: string }>(text, before, most)) erase(sql, id);
+    },
+
+    /** Erases some of a holder's that ended first, beyond so many. */
+    purgeOf(holder: string, kept: number, most: number): void {
+      const text = `SELECT id FROM approval_requests WHERE holder = ? AND ended_at IS NOT NULL
+          ORDER BY ended_at DESC LIMIT ? OFFSET ?`;
+      for (const { id } of sql.all<{ id: string }>(text, holder, most, kept)) erase(sql, id);
     },
 
     /** Oldest first. */
@@ -179,8 +265,14 @@ export function approvalRequestTable(sql: Sql) {
         word.signed ? 1 : 0,
         word.reason ?? null,
       );
+      sql.run('UPDATE approval_requests SET words = words + 1 WHERE id = ?', word.requestId);
     },
   };
+}
+
+function erase(sql: Sql, id: string): void {
+  sql.run('DELETE FROM approval_words WHERE request_id = ?', id);
+  sql.run('DELETE FROM approval_requests WHERE id = ?', id);
 }
 
 function fromRow(row: RequestRow): ApprovalRequest {
@@ -188,14 +280,16 @@ function fromRow(row: RequestRow): ApprovalRequest {
     id: row.id,
     act: row.act,
     requester: row.requester,
+    holder: row.holder,
     // Casts: this file wrote them.
     state: row.state as RequestState,
-    details: objectOf(row.details) as unknown as RequestDetails,
+    terms: objectOf(row.terms) as unknown as RequestTerms,
     createdAt: row.created_at,
     grantedAt: row.granted_at ?? undefined,
+    endsAt: row.ends_at,
     endedAt: row.ended_at ?? undefined,
     uses: row.uses,
-    broken: row.broken === 1,
+    brokenBy: row.broken_by ?? undefined,
   };
 }
 

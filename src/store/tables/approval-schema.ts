@@ -13,22 +13,33 @@ export const approvalSchema: readonly string[] = [
     created_by TEXT NOT NULL,
     updated_at INTEGER NOT NULL
   )`,
-  // `act` is the hash of who does what to what: of each there is one request at most that is open.
+  // `act` is the hash of who does what to what: of each there is one request at most that is open. `details` is long,
+  // and last, so that the other columns are read without it.
   `CREATE TABLE approval_requests (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
     act TEXT NOT NULL,
     requester TEXT NOT NULL,
+    holder TEXT NOT NULL,
     state TEXT NOT NULL,
-    details TEXT NOT NULL,
+    terms TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     granted_at INTEGER,
+    ends_at INTEGER NOT NULL,
     ended_at INTEGER,
     uses INTEGER NOT NULL,
-    broken INTEGER NOT NULL
+    words INTEGER NOT NULL,
+    broken_by TEXT,
+    details TEXT NOT NULL
   )`,
   `CREATE UNIQUE INDEX approval_requests_open ON approval_requests (act) WHERE ended_at IS NULL`,
-  `CREATE INDEX approval_requests_of ON approval_requests (requester) WHERE ended_at IS NULL`,
+  `CREATE INDEX approval_requests_answered ON approval_requests (requester)
+    WHERE ended_at IS NULL AND (words > 0 OR broken_by IS NOT NULL)`,
+  `CREATE INDEX approval_requests_due ON approval_requests (ends_at) WHERE ended_at IS NULL`,
+  `CREATE INDEX approval_requests_of ON approval_requests (requester)`,
+  `CREATE INDEX approval_requests_held ON approval_requests (holder, ends_at) WHERE ended_at IS NULL`,
+  `CREATE INDEX approval_requests_made ON approval_requests (holder, created_at)`,
+  `CREATE INDEX approval_requests_ended ON approval_requests (holder, ended_at) WHERE ended_at IS NOT NULL`,
   `CREATE INDEX approval_requests_by_end ON approval_requests (ended_at) WHERE ended_at IS NOT NULL`,
   `CREATE TABLE approval_words (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -42,6 +53,7 @@ export const approvalSchema: readonly string[] = [
     reason TEXT,
     UNIQUE (request_id, user_id)
   )`,
+  `CREATE INDEX approval_words_of ON approval_words (user_id)`,
   `CREATE TABLE broken_glass (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,

@@ -60,6 +60,10 @@ export function brokenGlassTable(sql: Sql) {
       return sql.get<{ n: number }>('SELECT COUNT(*) AS n FROM broken_glass WHERE acknowledged_at IS NULL')?.n ?? 0;
     },
 
+    erase(id: string): void {
+      sql.run('DELETE FROM broken_glass WHERE id = ?', id);
+    },
+
     acknowledge(id: string, by: string, now: number): void {
       sql.run('UPDATE broken_glass SET acknowledged_at = ?, acknowledged_by = ? WHERE id = ?', now, by, id);
     },
