@@ -1,6 +1,15 @@
 // OperationContext is the context of one operation, and collects its side results: notes for the activity records, a
 // key that was handed out, work for after the commit. All else that is known of a request is immutable.
-import type { Caller, Context, HowLoggedIn, KeyHandedOut, PublicContext, Tenant, World } from '../core/context.ts';
+import type {
+  Caller,
+  Context,
+  FurtherAct,
+  HowLoggedIn,
+  KeyHandedOut,
+  PublicContext,
+  Tenant,
+  World,
+} from '../core/context.ts';
 import { KmsError } from '../errors.ts';
 import type { ActivityDetails } from '../model/activity-details.ts';
 import { isHex, type JsonObject } from '../model/json.ts';
@@ -49,6 +58,8 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
   statuses: readonly number[] | undefined = undefined;
   /** Notes for the records of these acts, if the operation gave any. */
   deeds: readonly ActivityDetails[] = [];
+  /** Further things that the operation does. */
+  further: FurtherAct[] = [];
   /** Absent where the endpoint may not be watched. */
   watch: Watch | undefined = undefined;
   /** Whether the operation itself denied the request. */
@@ -59,12 +70,15 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
   work: (() => Promise<void>) | undefined = undefined;
   /** The stream of an answer that is made while it is sent. */
   stream: Outcome['stream'] = undefined;
+  /** The request for approval that the act was held for; it makes no other. */
+  readonly held: string | undefined;
 
   constructor(
     tenant: Tenant,
     world: World,
     from: Pick<ApiRequest, 'remoteAddress' | 'local' | 'headers'>,
     call: Spoken = {},
+    held?: string,
   ) {
     this.tenant = tenant;
     this.world = world;
@@ -72,6 +86,7 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
     this.isLocal = from.local === true;
     this.dialect = call.dialect;
     this.props = call.props;
+    this.held = held;
     const plan = headerOf(from, planHeader);
     this.#plan = isHex(plan, 64) ? plan : undefined;
   }
@@ -115,6 +130,10 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
     this.handedOut = key;
   }
 
+  touches(what: FurtherAct): void {
+    this.further.push(what);
+  }
+
   did(statuses: readonly number[], deeds: readonly ActivityDetails[] = []): void {
     this.statuses = statuses;
     this.deeds = deeds;
@@ -129,6 +148,12 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
     this.work = work;
   }
 
+  /** A stream that is not sent must release its resources. */
+  dropStream(): void {
+    this.stream?.cancel().catch(() => {});
+    this.stream = undefined;
+  }
+
   /** Discards the notes of an operation that failed and was rolled back. */
   failed(error: unknown): void {
     this.work = undefined;
@@ -137,6 +162,7 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
     if (!(error instanceof KmsError && error.code === 'forbidden' && error.denies)) this.deed = undefined;
     this.statuses = undefined;
     this.deeds = [];
+    this.further = [];
     this.isDenied = error instanceof KmsError && error.denies;
     // A refusal with a body hands out the keys in it.
     if (!(error instanceof KmsError && error.body)) this.handedOut = undefined;

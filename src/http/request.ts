@@ -15,6 +15,10 @@ export interface BodySource {
    * needed. Throws `unavailable` if too many bytes of bodies are held already, `invalid` if the body breaks off.
    */
   read(limit: number, holder: string | undefined): Promise<Uint8Array | undefined>;
+  /** Gives back the room that the body takes while its request waits for people; absent where none is counted. */
+  release?(): void;
+  /** Takes that room again. Throws `unavailable` if there is none. */
+  reclaim?(): void;
 }
 
 /** The tenant and caller that an answer is accounted to. */
@@ -33,6 +37,8 @@ export interface AnswerRoom {
   takeNow(bytes: number, holder: Holder): void;
   /** Sets how many bytes are still to be sent, and gives back what was reserved beyond them. */
   left(bytes: number): void;
+  /** Gives back all that was reserved: there will be another answer. */
+  release(): void;
   /** Breaks the connection, so that an incomplete answer does not look whole. */
   cut(): void;
 }

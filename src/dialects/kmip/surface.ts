@@ -125,6 +125,7 @@ class KmipSurface {
         isCostly: message.items.some((item) => isCostly(handle, item)),
         isLong: message.items.length > 1 || message.items.some((item) => operationOf(item.operation)?.slices),
         run: (ctx, keys) => this.#run(ctx, keys, message, named?.name),
+        refusal: (error) => this.#refusedBytes(message, error),
       });
       const { acts, caller, value } = result;
       if (named) state.people.workloads.forgive({ tenant, address: request.remoteAddress ?? 'local' });
@@ -169,10 +170,13 @@ class KmipSurface {
 
   /** The answer to a message of which nothing was done. */
   #refused(message: RequestMessage, error: unknown): Outcome {
+    return { ...told(this.#refusedBytes(message, error)), cause: refused(error).cause };
+  }
+
+  #refusedBytes(message: RequestMessage, error: unknown): Uint8Array {
     const items = message.items.slice(0, message.onFailure === 'continue' ? undefined : 1);
     const results = items.map((item) => resultItem(message.version, item, { error }));
-    const answer = answerMessage(message.version, this.#appliance.world.now(), results);
-    return { ...told(answer), cause: refused(error).cause };
+    return answerMessage(message.version, this.#appliance.world.now(), results);
   }
 
   /** The part that clients without an API key may know. */
