@@ -221,8 +221,17 @@ const shown = z
 const effects = z
   .object({
     changed: z.array(z.string()).meta({ description: 'names of the fields that change', examples: [['state']] }),
-    granted: z.array(z.string()).meta({ description: 'flags that somebody gains', examples: [[]] }),
-    revoked: z.array(z.string()).meta({ description: 'flags that somebody loses', examples: [[]] }),
+    granted: z.array(z.string()).meta({
+      description: 'flags that somebody gains, 100 at most: wildcards first, then others that grant something',
+      examples: [[]],
+    }),
+    revoked: z.array(z.string()).meta({ description: 'flags that somebody loses, in the same order', examples: [[]] }),
+    grantedCount: count
+      .exactOptional()
+      .meta({ description: 'how many, if `granted` names 100 of them', examples: [240] }),
+    revokedCount: count
+      .exactOptional()
+      .meta({ description: 'how many, if `revoked` names 100 of them', examples: [240] }),
     objects: z.array(object).meta({ description: 'further things concerned, 100 at most' }),
     before: freeValues.exactOptional().meta({ description: 'the thing before, without secrets' }),
     after: freeValues.exactOptional().meta({ description: 'the thing afterwards, without secrets' }),

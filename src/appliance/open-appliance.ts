@@ -144,7 +144,7 @@ function unsealed(data: OpenData, services: Services, { directory, world, sealin
         space: space.status(),
         nodes: node?.nodes?.count,
         approvals: {
-          open: store.read(({ approvalRequests }) => approvalRequests.countOpen()),
+          open: store.read(({ approvalRequests }) => approvalRequests.countOpen(world.now())),
           brokenGlass: brokenIn([store]),
         },
       }),

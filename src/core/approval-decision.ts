@@ -2,25 +2,32 @@
 // has the words that these need, and whether the glass is broken for it. An act that must wait becomes a request.
 import { KmsError } from '../errors.ts';
 import { type ActivityDetails, mostNamed, type ResourceRef } from '../model/activity-details.ts';
-import { type Act, furtherActions, requestLasts } from '../model/approval-rules.ts';
-import { flagName } from '../model/flags.ts';
+import { type Act, actName, furtherActions, type RequestState, requestLasts } from '../model/approval-rules.ts';
+import { isKnownFlag } from '../model/flags.ts';
 import type { JsonObject } from '../model/json.ts';
-import type { Tables } from '../store/port.ts';
 import type { ApprovalRequest } from '../store/tables/approval-requests.ts';
 import type { ApprovalRule } from '../store/tables/approval-rules.ts';
 import { activityRecord } from './activity.ts';
 import { shownObject } from './approval-objects.ts';
 import { rulesAt, rulesFor } from './approval-rules.ts';
+import { grantedUntil, isBroken, isOnce, lastingOf, type RequestNow, requestNow } from './approval-standing.ts';
 import { digestOf, shownFields, statementOf } from './approval-statement.ts';
 import { type Standing, standingOf } from './approval-words.ts';
 import type { Context } from './context.ts';
 import { localCaller } from './credential.ts';
 
-/** Open requests of one caller, and of a tenant. */
-const mostOfCaller = 100;
+/** Open requests of one caller with their API keys, and of a tenant; the last ones are kept for administrators. */
+const mostOfHolder = 100;
 const mostOpen = 1000;
-/** Ended requests are kept for as many milliseconds; some older ones go with each new one. */
+const keptForAdministrators = 100;
+/** A caller takes at most this part of the places that are left. */
+const share = 5;
+/** New requests of one caller with their API keys, in an hour. */
+const mostInHour = 200;
+const hour = 3_600_000;
+/** Ended requests are kept for as many milliseconds, and so many of a caller; some older ones go with each new one. */
 const kept = 30 * 86_400_000;
+const keptOfHolder = 500;
 const purgedAtOnce = 20;
 
 /** An act that a caller is about to do, or has done in a savepoint that can be taken back. */
@@ -59,22 +66,30 @@ export class NeedsWords extends Error {
   }
 }
 
-/** Rules, and where the caller's requests stand, before an act that may change either. */
+/** Rules, and those of the caller's requests that could be done, before an act that may change either. */
 export interface Beforehand {
   readonly rules: readonly ApprovalRule[];
-  readonly open: ReadonlyMap<string, { readonly request: ApprovalRequest; readonly standing: Standing }>;
+  readonly open: ReadonlyMap<string, RequestNow & { readonly isBroken: boolean }>;
 }
 
 /** Undefined if no rule holds: then there is nothing to decide. */
 export function lookBefore({ tx, world, caller }: Pick<Deciding, 'tx' | 'world' | 'caller'>): Beforehand | undefined {
-  const rules = rulesAt(tx, world.now());
+  const now = world.now();
+  const rules = rulesAt(tx, now);
   if (rules.length === 0) return undefined;
-  const open = tx.approvalRequests.openOf(caller.id).map((request) => {
-    const covering = rulesOf(request, rules);
-    const standing = standingOf(tx, caller.id, tx.approvalRequests.wordsOf(request.id), covering);
-    return [request.act, { request, standing }] as const;
+  const open = tx.approvalRequests.answeredOf(caller.id).map((request) => {
+    const known = requestNow(tx, request, now, rulesFor(rules, request.terms));
+    return [request.act, { ...known, isBroken: isBroken(tx, request, known.rules) }] as const;
   });
   return { rules, open: new Map(open) };
+}
+
+/** An act that may be done now, by this request. */
+interface Granted {
+  readonly request: ApprovalRequest;
+  readonly standing: Standing;
+  readonly rules: readonly ApprovalRule[];
+  readonly isBroken: boolean;
 }
 
 /**
@@ -82,31 +97,39 @@ export function lookBefore({ tx, world, caller }: Pick<Deciding, 'tx' | 'world' 
  * undefined if no rule covers it. Throws `NeedsWords`.
  */
 export function decideAct(ctx: Deciding, act: PlannedAct, before: Beforehand): JsonObject | undefined {
-  const { tx, world } = ctx;
-  const now = world.now();
   const rules = rulesFor(before.rules, act);
   if (rules.length === 0) return undefined;
   const breaking = act.breaking();
-  if (breaking !== undefined) return breakFor(ctx, act, breaking);
-  const known = before.open.get(actHash(ctx, act, rules));
-  if (!known) throw new NeedsWords(act, rules);
-  const { request, standing } = known;
-  const isSatisfied = standing.isSatisfied && rules.every((rule) => standing.rules.some((each) => each.rule === rule));
-  const until = grantedUntil(request, rules, now);
-  if (now >= until || !(request.broken || isSatisfied)) throw new NeedsWords(act, rules);
-  if (request.grantedAt === undefined) tx.approvalRequests.grant(request.id, now, false);
-  tx.approvalRequests.noteUse(request.id);
-  if (request.broken || isOnce(rules)) tx.approvalRequests.end(request.id, 'done', now);
-  return told(request, standing);
+  return breaking === undefined ? useUp(ctx, grantOf(ctx, act, before, rules)) : breakFor(ctx, act, breaking);
 }
 
-function told({ id, details: { digest }, uses, broken }: ApprovalRequest, { rules }: Standing): JsonObject {
+/** Throws `NeedsWords` for an act that may not be done now, and uses nothing up. */
+export function needWords(ctx: Deciding, act: PlannedAct, before: Beforehand): undefined {
+  const rules = rulesFor(before.rules, act);
+  if (rules.length > 0 && act.breaking() === undefined) grantOf(ctx, act, before, rules);
+}
+
+function grantOf(ctx: Deciding, act: PlannedAct, before: Beforehand, rules: readonly ApprovalRule[]): Granted {
+  const known = before.open.get(actHash(ctx, act, rules));
+  if (known?.state !== 'granted') throw new NeedsWords(act, rules);
+  const { request, standing } = known;
+  const areThose = rules.every((rule) => known.rules.includes(rule));
+  if (!areThose || ctx.world.now() >= grantedUntil(request, rules, ctx.world.now())) throw new NeedsWords(act, rules);
+  return { request, standing, rules, isBroken: known.isBroken };
+}
+
+function useUp({ tx, world }: Deciding, { request, standing, rules, isBroken: broken }: Granted): JsonObject {
+  const { id, uses, terms } = request;
+  const now = world.now();
+  if (request.grantedAt === undefined) tx.approvalRequests.grant(id, { now, endsAt: now + terms.lasts });
+  tx.approvalRequests.noteUse(id);
+  if (broken || terms.isOnce || isOnce(rules)) tx.approvalRequests.end(id, 'done', now);
   return {
     id,
-    digest,
+    digest: tx.approvalRequests.detailsOf(id)?.digest,
     use: uses + 1,
     ...(broken && { broken }),
-    rules: rules.map(({ rule, by }) => ({ id: rule.id, count: rule.count, window: rule.window, words: by })),
+    rules: standing.rules.map(({ rule, by }) => ({ id: rule.id, count: rule.count, window: rule.window, words: by })),
   };
 }
 
@@ -122,6 +145,15 @@ function breakFor(ctx: Deciding, act: PlannedAct, reason: string): JsonObject {
   const deed = { object: { type: 'broken-glass', id }, approval } as const;
   tx.record(activityRecord(world, { keyid: caller.id, action: 'approval.break-glass', address, deed }));
   return { glass: id, reason };
+}
+
+/** Takes back the breaking of glass for an act that was refused with this status; the log keeps both. */
+export function unbreak({ tx, world }: Pick<Deciding, 'tx' | 'world'>, id: string, status: number): void {
+  const broken = tx.brokenGlass.byId(id);
+  if (!broken) return;
+  tx.brokenGlass.erase(id);
+  const deed = { object: { type: 'broken-glass', id }, approval: { glass: id, action: broken.action } } as const;
+  tx.record(activityRecord(world, { keyid: broken.by, action: 'approval.break-glass', status, deed }));
 }
 
 /** Notes broken glass for a restored backup, if a rule covers that: the appliance that could ask was not there. */
@@ -140,7 +172,7 @@ export function noteRestored({ tx, world }: Pick<Deciding, 'tx' | 'world'>): voi
 
 /** The flag that the act takes. */
 function flagOf({ actions, ring }: Act): string {
-  return flagName(actions[0] ?? '', ring);
+  return actName(actions[0] ?? '', ring);
 }
 
 /** The caller, and what they do to what; with a window, any use of a key is the same. */
@@ -155,21 +187,9 @@ function bodyOf({ keys }: Deciding['tenant'], act: PlannedAct, rules: readonly A
   return act.isUse && !isOnce(rules) ? null : shownFields(keys, act.body);
 }
 
-function isOnce(rules: readonly ApprovalRule[]): boolean {
-  return rules.some(({ window }) => window === 'once');
-}
-
-/** Until when the request is open; a window is never longer than from the first grant on. */
-export function grantedUntil(request: ApprovalRequest, rules: readonly ApprovalRule[], now: number): number {
-  const { grantedAt, createdAt, broken } = request;
-  if (grantedAt === undefined) return createdAt + requestLasts;
-  if (broken) return grantedAt + requestLasts;
-  const windows = rules.map(({ window }) => (window === 'once' ? requestLasts : window * 1000));
-  return windows.length === 0 ? now : grantedAt + Math.min(...windows);
-}
-
 export interface Wait {
   readonly id: string;
+  readonly requester: string;
   readonly needed: number;
   readonly given: number;
   /** Whether the rules want the act held for a while. */
@@ -179,24 +199,37 @@ export interface Wait {
   readonly message: string;
 }
 
-/** Makes the request for an act that was taken back, or joins it. Throws `quota` if too many are open. */
-export function askFor(ctx: Deciding, { act, rules }: NeedsWords): Wait {
+/**
+ * Makes the request for an act that was taken back, or joins it. Throws `quota` if too many are open.
+ *
+ * @param held the request that the act was held for: no other is made.
+ */
+export function askFor(ctx: Deciding, { act, rules }: NeedsWords, held?: string): Wait {
   const { tx, world } = ctx;
   const hash = actHash(ctx, act, rules);
   const open = tx.approvalRequests.openFor(hash);
   const live = open && lapse(ctx, open, rules) ? undefined : open;
+  if (!live && held !== undefined) return waitOf(ctx, tx.approvalRequests.byId(held), rules);
   const request = live ?? makeRequest(ctx, act, rules, hash);
-  const { needed, given } = standingOf(tx, request.requester, tx.approvalRequests.wordsOf(request.id), rules);
+  const isEarly = world.now() < request.createdAt + requestLasts;
+  const holds = held === undefined && isEarly && rules.every(({ mode }) => mode === 'hold');
+  return { ...waitOf(ctx, request, rules), holds, isNew: !live };
+}
+
+function waitOf({ tx, caller }: Deciding, request: ApprovalRequest | undefined, rules: readonly ApprovalRule[]): Wait {
+  const { id = '', requester = caller.id, endedAt, state = 'expired' } = request ?? {};
+  const { needed, given } = standingOf(tx, requester, tx.approvalRequests.wordsOf(id), rules);
   const words = needed === 1 ? "another's word" : `the word of ${needed} others`;
   const what = given === 0 ? words : `${words}, and has ${given}`;
-  return {
-    id: request.id,
-    needed,
-    given,
-    holds: rules.every(({ mode }) => mode === 'hold') && world.now() < request.createdAt + requestLasts,
-    isNew: !live,
-    message: `this needs ${what}: it waits for approval as ${request.id}; try again once it is approved`,
-  };
+  const waits = `this needs ${what}: it waits for approval as ${id}; try again once it is approved`;
+  const message = request && endedAt === undefined ? waits : overMessage(id, state);
+  return { id, requester, needed, given, holds: false, isNew: false, message };
+}
+
+/** The message for an act whose request has ended in the meantime. */
+export function overMessage(id: string, state: RequestState): string {
+  const how: Partial<Record<RequestState, string>> = { denied: 'was denied', withdrawn: 'was withdrawn' };
+  return `the request ${id} for this ${how[state] ?? 'is over'}; sent again, it asks once more`;
 }
 
 /** Ends a request whose time is over; returns whether it did. */
@@ -212,29 +245,17 @@ function lapse(ctx: Omit<Deciding, 'caller'>, request: ApprovalRequest, rules: r
   return true;
 }
 
-/** The rules for a request that is kept, as they are now. */
-export function rulesNow(tx: Pick<Tables, 'approvalRules'>, request: ApprovalRequest, now: number): ApprovalRule[] {
-  return rulesOf(request, rulesAt(tx, now));
-}
-
-function rulesOf({ details }: ApprovalRequest, rules: readonly ApprovalRule[]): ApprovalRule[] {
-  const { actions, ring, objects, itself } = details;
-  return rulesFor(rules, { actions, ring: ring === '' ? undefined : ring, objects, itself });
-}
-
 function makeRequest(ctx: Deciding, act: PlannedAct, rules: readonly ApprovalRule[], hash: string): ApprovalRequest {
   const { tx, tenant, world, caller, address, dialect } = ctx;
   const now = world.now();
+  const holder = holderOf(ctx);
   endOverdue(ctx);
-  if (tx.approvalRequests.countOpenOf(caller.id) >= mostOfCaller) {
-    throw new KmsError('quota', `${mostOfCaller} requests of this caller wait for approval already`);
-  }
-  if (tx.approvalRequests.countOpen() >= mostOpen) {
-    throw new KmsError('quota', `${mostOpen} requests wait for approval already`);
-  }
+  needPlace(ctx, holder);
   tx.approvalRequests.purge(now - kept, purgedAtOnce);
+  tx.approvalRequests.purgeOf(holder, keptOfHolder, purgedAtOnce);
   const id = world.newId('appr');
-  const { operation, object, parameters, recorded, ringname, reason, actions, ring = '', objects, itself } = act;
+  const { operation, object, parameters, recorded, ringname, reason } = act;
+  const { actions, ring, objects, further, itself } = act;
   const action = flagOf(act);
   const body = bodyOf(tenant, act, rules);
   const statement = statementOf({
@@ -254,25 +275,27 @@ function makeRequest(ctx: Deciding, act: PlannedAct, rules: readonly ApprovalRul
     at: now,
   });
   const digest = digestOf(statement);
-  const request: ApprovalRequest = {
-    id,
-    act: hash,
-    requester: caller.id,
-    state: 'pending',
-    details: {
-      ...{ action, actions, ring, operation, object, objects, itself, parameters, body, statement, digest },
-      ...(dialect !== undefined && { dialect }),
-      ...(address !== undefined && { address }),
-      ...(reason !== undefined && { reason }),
-      effects: effectsOf(act, object && shownObject(tx, object)),
+  const request = {
+    ...({ id, act: hash, requester: caller.id, holder, state: 'pending', uses: 0 } as const),
+    terms: {
+      ...{ actions, objects, itself, isOnce: isOnce(rules), lasts: lastingOf(rules) },
+      ...(ring !== undefined && { ring }),
+      ...(further && further.length > 0 && { further }),
     },
     createdAt: now,
     grantedAt: undefined,
+    endsAt: now + requestLasts,
     endedAt: undefined,
-    uses: 0,
-    broken: false,
+    brokenBy: undefined,
   };
-  tx.approvalRequests.insert(request);
+  const details = {
+    ...{ action, operation, object, parameters, body, statement, digest },
+    ...(dialect !== undefined && { dialect }),
+    ...(address !== undefined && { address }),
+    ...(reason !== undefined && { reason }),
+    effects: effectsOf(act, object && shownObject(tx, object)),
+  };
+  tx.approvalRequests.insert({ ...request, details });
   const approval = { id, statement, digest, ...(reason !== undefined && { reason }) };
   const deed = { object: { type: 'approval', id }, approval } as const;
   const props = dialect === undefined ? {} : { dialect };
@@ -280,21 +303,48 @@ function makeRequest(ctx: Deciding, act: PlannedAct, rules: readonly ApprovalRul
   return request;
 }
 
-/** Ends some requests whose time is over, so that they count no more. */
+/** The owner of an API key, or else the caller itself. */
+function holderOf({ caller }: Pick<Deciding, 'caller'>): string {
+  return caller.userId ?? caller.id;
+}
+
+/** Throws `quota` if the caller, or the tenant, has too many requests already. */
+function needPlace({ tx, world, caller }: Deciding, holder: string): void {
+  const now = world.now();
+  if (tx.approvalRequests.countMadeBy(holder, now - hour, now) >= mostInHour) {
+    throw new KmsError('quota', `${mostInHour} requests of this caller were made within an hour`);
+  }
+  const isAdministrators = caller.kind === 'local' || caller.flags.allows('approval.rule');
+  const left = mostOpen - tx.approvalRequests.countOpen(now) - (isAdministrators ? 0 : keptForAdministrators);
+  if (left <= 0) throw new KmsError('quota', 'too many requests wait for approval already');
+  const most = Math.min(mostOfHolder, isAdministrators ? left : Math.ceil(left / share));
+  if (tx.approvalRequests.countOpenOf(holder, now) >= most) {
+    throw new KmsError('quota', `${most} requests of this caller wait for approval already`);
+  }
+}
+
+/** Ends some requests whose time is over. */
 function endOverdue(ctx: Omit<Deciding, 'caller'>): void {
   const { tx, world } = ctx;
-  for (const request of tx.approvalRequests.open(purgedAtOnce)) lapse(ctx, request, rulesNow(tx, request, world.now()));
+  for (const request of tx.approvalRequests.overdue(world.now(), purgedAtOnce)) lapse(ctx, request, []);
 }
 
 function effectsOf({ deed = {}, after }: PlannedAct, before: JsonObject | null | undefined): JsonObject {
   const { changed = [], granted = [], revoked = [], objects = [] } = deed;
-  const few = (names: readonly string[]): readonly string[] => names.slice(0, mostNamed);
   return {
     changed,
-    granted: few(granted),
-    revoked: few(revoked),
+    granted: mightiest(granted),
+    revoked: mightiest(revoked),
+    ...(granted.length > mostNamed && { grantedCount: granted.length }),
+    ...(revoked.length > mostNamed && { revokedCount: revoked.length }),
     objects: objects.slice(0, mostNamed),
     ...(before && { before }),
     ...(after && { after }),
   };
+}
+
+/** Some of the flags: those that grant something here come first, and of these the wildcards. */
+function mightiest(names: readonly string[]): readonly string[] {
+  const rank = (name: string): number => (name === '*' ? 0 : !isKnownFlag(name) ? 3 : name.includes('*') ? 1 : 2);
+  return [...names].sort((a, b) => rank(a) - rank(b)).slice(0, mostNamed);
 }

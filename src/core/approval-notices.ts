@@ -3,8 +3,8 @@
 import { timestamp } from '../model/timestamp.ts';
 import type { Tables } from '../store/port.ts';
 import type { User } from '../store/tables/users.ts';
-import { rulesNow } from './approval-decision.ts';
 import { approversOf } from './approval-rules.ts';
+import { rulesNow } from './approval-standing.ts';
 import { approvalProblem } from './approval-words.ts';
 import { personOf } from './approvals.ts';
 import type { Tenant } from './context.ts';
@@ -12,6 +12,9 @@ import type { Mail } from './links.ts';
 
 /** Mails of one message. */
 const mostMails = 50;
+/** Requests of one caller with their API keys that are mailed, in an hour. */
+const mostMailed = 20;
+const hour = 3_600_000;
 
 /** A request that waits, or glass that was broken; by its id. */
 export interface Notice {
@@ -49,11 +52,13 @@ interface About {
 
 function requestContent(tx: Tables, id: string, about: About, now: number): NoticeContent | undefined {
   const request = tx.approvalRequests.byId(id);
-  if (!request || request.endedAt !== undefined) return undefined;
+  const details = tx.approvalRequests.detailsOf(id);
+  if (!request || !details || request.endedAt !== undefined) return undefined;
   const rules = rulesNow(tx, request, now);
-  const { action, operation, object, reason } = request.details;
+  const { action, operation, object, reason } = details;
   const requester = personOf(tx, request.requester);
-  const people = rules.flatMap((rule) =>
+  const nth = tx.approvalRequests.countMadeBy(request.holder, request.createdAt - hour, request.createdAt);
+  const people = (nth > mostMailed ? [] : rules).flatMap((rule) =>
     approversOf(tx, rule).filter((user) => approvalProblem(tx, user.id, request.requester, rule) === undefined),
   );
   const needed = Math.max(0, ...rules.map(({ count }) => count));
@@ -66,6 +71,7 @@ function requestContent(tx: Tables, id: string, about: About, now: number): Noti
     '',
     `Look at it here: ${about.url}`,
     `or with: kms approval show ${id}`,
+    ...(nth < mostMailed ? [] : ['', 'Whatever else they ask for within the hour is not mailed any more.']),
   ];
   return {
     mails: mailsTo(people, 'Approval is asked for', lines),

@@ -1,8 +1,10 @@
 // Things as approvers see them, before and after an act: what matters of them, without secrets.
 import type { ResourceRef } from '../model/activity-details.ts';
+import type { Act } from '../model/approval-rules.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Tables } from '../store/port.ts';
 import { termsTold } from './approval-rules.ts';
+import type { FurtherAct } from './context.ts';
 
 /** Characters in JSON. */
 const most = 16_384;
@@ -10,7 +12,30 @@ const most = 16_384;
 /** Undefined for a thing that is not there, or whose fields are not shown. */
 export function shownObject(tx: Tables, object: ResourceRef): JsonObject | undefined {
   const shown = fieldsOf(tx, object);
-  return shown && JSON.stringify(shown).length <= most ? shown : undefined;
+  if (!shown || isShort(shown)) return shown;
+  const { props: _, ...others } = shown;
+  return isShort(others) ? others : undefined;
+}
+
+function isShort(fields: JsonObject): boolean {
+  return JSON.stringify(fields).length <= most;
+}
+
+/** The names and ids by which a rule may mean a thing; its aliases, too. */
+export function namesOf(tx: Tables, object: ResourceRef | null | undefined): string[] {
+  if (!object) return [];
+  const { type, id, name } = object;
+  const own = name === undefined ? [id] : [id, name];
+  return type === 'managed-key' ? [...own, ...tx.managedKeys.aliases(id)] : own;
+}
+
+/** Acts on further things, as rules look at them. */
+export function furtherOf(tx: Tables, further: readonly FurtherAct[]): Act[] {
+  return further.map(({ actions, ring, object }) => ({
+    actions,
+    objects: [...new Set([...(ring === undefined ? [] : [ring]), ...namesOf(tx, object)])],
+    ...(ring !== undefined && { ring }),
+  }));
 }
 
 function fieldsOf(tx: Tables, { type, id }: ResourceRef): JsonObject | undefined {

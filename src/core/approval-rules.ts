@@ -3,7 +3,16 @@ import type { ApprovalRule as RuleAnswer } from '../api/approvals.ts';
 import type { Body } from '../api/endpoints.ts';
 import { invalidField, KmsError } from '../errors.ts';
 import { changedFields, type ResourceRef } from '../model/activity-details.ts';
-import { type Act, type ApprovalTerms, covers, defaultObjects, mostRules, presets } from '../model/approval-rules.ts';
+import {
+  type Act,
+  type ApprovalTerms,
+  covers,
+  defaultObjects,
+  isKnownAct,
+  likelyAct,
+  mostRules,
+  presets,
+} from '../model/approval-rules.ts';
 import { flagsOfText } from '../model/flags.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Tables } from '../store/port.ts';
@@ -157,12 +166,22 @@ function needFuture(expires: number | null | undefined, now: number): void {
 function checked(tx: Tables, others: readonly ApprovalRule[], rule: ApprovalRule): ApprovalRule {
   if (others.some(({ name }) => name === rule.name)) throw invalidField('name', 'is the name of another rule');
   if (rule.actions.length === 0) throw invalidField('actions', 'expected at least one');
+  needKnownActs(rule.actions);
   if (rule.objects.length === 0) throw invalidField('objects', 'expected at least one');
   const { approvers } = rule;
   if ('users' in approvers && approvers.users.length < rule.count) {
     throw invalidField('count', `is more than the ${approvers.users.length} approvers`);
   }
   return { ...rule, vouched: approversOf(tx, rule).map(({ id }) => id) };
+}
+
+/** Throws `invalid` for an entry that covers no act of the appliance, and says what was probably meant. */
+function needKnownActs(actions: readonly string[]): void {
+  const unknown = actions.find((action) => !isKnownAct(action));
+  if (unknown === undefined) return;
+  const meant = likelyAct(unknown);
+  const hint = meant === undefined ? '' : `; did you mean ${meant}?`;
+  throw invalidField('actions', `"${unknown.slice(0, 64)}" covers no act of the appliance${hint}`);
 }
 
 function approversGiven(

@@ -13,25 +13,50 @@ const longestShown = 256;
 /** Characters of the whole, in JSON. */
 const mostShown = 16_384;
 const codeLength = 16;
+/** Characters of a code in JSON. */
+const lengthOfCode = 35;
 
-/** Shows fields, with a code for what is confidential or long. Equal values have equal codes, in one tenant. */
+/**
+ * Shows fields, with a code for what is confidential or long. Equal values have equal codes, in one tenant. If all of
+ * it is too long, the longest fields get a code, those first that decide nothing: no field hides
+ * another.
+ */
 export function shownFields(keys: TenantKeys, fields: JsonObject): JsonObject {
-  const shown = shownValue(keys, fields);
-  return isJsonObject(shown) && canonicalJson(shown).length <= mostShown ? shown : { all: hidden(keys, fields) };
+  const shown = Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => [name, shownField(keys, name, value)]),
+  );
+  const lengths = Object.keys(shown).map((name) => ({ name, length: lengthOf(shown[name]) }));
+  let length = lengthOf(shown);
+  const inOrder = lengths.sort((a, b) => rankOf(a.name) - rankOf(b.name) || b.length - a.length);
+  for (const { name, length: own } of inOrder) {
+    if (length <= mostShown) break;
+    if (own <= lengthOfCode) continue;
+    shown[name] = hidden(keys, fields[name]);
+    length += lengthOfCode - own;
+  }
+  return length <= mostShown ? shown : { all: hidden(keys, fields) };
+}
+
+/** Fields that people write for themselves are hidden first, those that say who may do what last. */
+function rankOf(name: string): number {
+  if (name === 'props' || name === 'attributes' || name === 'tags' || name === 'description') return 0;
+  return name === 'flags' || /id$|email|name$/i.test(name) ? 2 : 1;
+}
+
+function lengthOf(value: unknown): number {
+  return value === undefined ? 0 : canonicalJson(value).length;
 }
 
 function shownValue(keys: TenantKeys, value: unknown): unknown {
   if (typeof value === 'string') return value.length > longestShown ? hidden(keys, value) : value;
   if (Array.isArray(value)) return value.map((item) => shownValue(keys, item));
   if (!isJsonObject(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, field]) => [
-      name,
-      isConfidential(name) && field !== undefined && field !== null && typeof field !== 'boolean'
-        ? hidden(keys, field)
-        : shownValue(keys, field),
-    ]),
-  );
+  return Object.fromEntries(Object.entries(value).map(([name, field]) => [name, shownField(keys, name, field)]));
+}
+
+function shownField(keys: TenantKeys, name: string, field: unknown): unknown {
+  const isHidden = isConfidential(name) && field !== undefined && field !== null && typeof field !== 'boolean';
+  return isHidden ? hidden(keys, field) : shownValue(keys, field);
 }
 
 /** A code instead of a value: made with a key of the tenant, so that it cannot be guessed at. */

@@ -2,20 +2,20 @@
 import type { BrokenGlass as BrokenAnswer, ApprovalRequest as RequestAnswer } from '../api/approvals.ts';
 import { KmsError } from '../errors.ts';
 import type { ResourceRef } from '../model/activity-details.ts';
-import type { RequestState } from '../model/approval-rules.ts';
+import { type RequestState, requestLasts } from '../model/approval-rules.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Tables } from '../store/port.ts';
+import type { Slices } from '../store/sql.ts';
 import type { ApprovalRequest, ApprovalWord } from '../store/tables/approval-requests.ts';
 import type { ApprovalRule } from '../store/tables/approval-rules.ts';
 import type { BrokenGlass } from '../store/tables/broken-glass.ts';
-import { grantedUntil, rulesNow } from './approval-decision.ts';
 import { isApprover } from './approval-rules.ts';
+import { areBrokenBy, grantedUntil, type RequestNow, requestNow } from './approval-standing.ts';
 import {
   approvalProblem,
   freshFactor,
   needApprover,
   type ProvenFactor,
-  type Standing,
   standingOf,
   wordProblem,
 } from './approval-words.ts';
@@ -24,38 +24,13 @@ import { dayLength } from './key-dependents.ts';
 import { sessionOf } from './sessions.ts';
 
 const mostListed = 100;
-/** Requests looked at for a list. */
+/** Requests looked at for a list, in all and in one part. */
 const mostLookedAt = 5000;
+const lookedAtOnce = 20;
+/** Characters of what a list tells of requests, in JSON. */
+const longestList = 2 * 1024 * 1024;
 /** Users of a managed key that are shown. */
 const mostDependents = 20;
-
-/** A request with the rules for it as they are now, and where it stands. */
-interface Known {
-  readonly request: ApprovalRequest;
-  readonly words: readonly ApprovalWord[];
-  readonly rules: readonly ApprovalRule[];
-  readonly standing: Standing;
-  readonly state: RequestState;
-}
-
-function knownOf({ tx, world }: Pick<Context, 'tx' | 'world'>, request: ApprovalRequest): Known {
-  const now = world.now();
-  const words = tx.approvalRequests.wordsOf(request.id);
-  const rules = rulesNow(tx, request, now);
-  const standing = standingOf(tx, request.requester, words, rules);
-  return { request, words, rules, standing, state: stateOf(request, rules, standing, now) };
-}
-
-function stateOf(
-  request: ApprovalRequest,
-  rules: readonly ApprovalRule[],
-  { isSatisfied }: Standing,
-  now: number,
-): RequestState {
-  if (request.endedAt !== undefined) return request.state;
-  if (now >= grantedUntil(request, rules, now)) return request.uses > 0 ? 'done' : 'expired';
-  return request.broken || isSatisfied ? 'granted' : 'pending';
-}
 
 interface ListInput {
   readonly state?: RequestState;
@@ -64,21 +39,43 @@ interface ListInput {
 }
 
 /** Newest first. */
-export function listApprovalRequests(ctx: Context, { state, mine, inbox }: ListInput): { requests: RequestAnswer[] } {
+export function* listApprovalRequests(
+  ctx: Context,
+  { state, mine, inbox }: ListInput,
+): Slices<{ requests: RequestAnswer[] }> {
+  const { tx, world } = ctx;
+  const now = world.now();
+  const isOpen = inbox || state === 'pending' || state === 'granted';
+  const filter = { isOpen, ...((mine || !seesOthers(ctx)) && { of: ctx.caller.id }) };
   const requests: RequestAnswer[] = [];
-  let looked = 0;
-  ctx.tx.approvalRequests.list((request) => {
-    const known = knownOf(ctx, request);
-    const answer = concerns(ctx, known) ? requestAnswer(ctx, known) : undefined;
-    const isWanted =
-      answer &&
-      (state === undefined || answer.state === state) &&
-      (!mine || isOwn(ctx, request)) &&
-      (!inbox || (answer.state === 'pending' && answer.may.deny));
-    if (isWanted) requests.push(answer);
-    return requests.length === mostListed || ++looked === mostLookedAt;
-  });
+  let length = 0;
+  let before: number | undefined;
+  for (let looked = 0; looked < mostLookedAt; looked += lookedAtOnce) {
+    const page = tx.approvalRequests.page(filter, before, lookedAtOnce);
+    for (const request of page.requests) {
+      // Cheap looks come first: this much is known without the words.
+      if (request.endedAt !== undefined && state !== undefined && request.state !== state) continue;
+      if (mine && !isOwn(ctx, request)) continue;
+      const known = requestNow(tx, request, now);
+      if ((state !== undefined && known.state !== state) || !concerns(ctx, known)) continue;
+      if (inbox && (known.state !== 'pending' || !mayAnswer(ctx, known).deny)) continue;
+      length += tx.approvalRequests.lengthOf(request.id);
+      if (requests.length > 0 && length > longestList) return { requests };
+      requests.push(requestAnswer(ctx, known));
+      if (requests.length === mostListed) return { requests };
+      yield;
+    }
+    if (page.next === undefined) break;
+    before = page.next;
+    yield;
+  }
   return { requests };
+}
+
+/** Whether a caller could see requests of others: a reader, an approver, one who may break the glass. */
+function seesOthers({ tx, caller }: Pick<Context, 'tx' | 'caller'>): boolean {
+  const { flags } = caller;
+  return flags.allows('approval.read') || flags.allows('approval.rule') || isSomeApprover(tx, caller);
 }
 
 export function getApprovalRequest(ctx: Context, { id }: { readonly id: string }): RequestAnswer {
@@ -86,14 +83,14 @@ export function getApprovalRequest(ctx: Context, { id }: { readonly id: string }
 }
 
 /** Throws `not-found` for a request that does not concern the caller, too. */
-export function findKnown(ctx: Pick<Context, 'tx' | 'world' | 'caller'>, id: string): Known {
+export function findKnown(ctx: Pick<Context, 'tx' | 'world' | 'caller'>, id: string): RequestNow {
   const request = ctx.tx.approvalRequests.byId(id);
-  const known = request && knownOf(ctx, request);
+  const known = request && requestNow(ctx.tx, request, ctx.world.now());
   if (!known || !concerns(ctx, known)) throw new KmsError('not-found', 'there is no such request');
   return known;
 }
 
-function concerns(ctx: Pick<Context, 'tx' | 'caller'>, { request, words, rules }: Known): boolean {
+function concerns(ctx: Pick<Context, 'tx' | 'caller'>, { request, words, rules }: RequestNow): boolean {
   const { tx, caller } = ctx;
   const { flags } = caller;
   if (flags.allows('approval.read') || flags.allows('approval.rule') || isOwn(ctx, request)) return true;
@@ -136,10 +133,11 @@ export function giveWord(ctx: Context, { id, verdict, reason, factor: given }: W
   if (given) tx.sessions.noteFactor(session, factorId, now);
   if (verdict === 'deny') tx.approvalRequests.end(id, 'denied', now);
   else if (standingOf(tx, request.requester, [...words, word], rules).isSatisfied) {
-    tx.approvalRequests.grant(id, now, false);
+    tx.approvalRequests.grant(id, { now, endsAt: (request.grantedAt ?? now) + request.terms.lasts });
   }
-  const approval = { id, digest: request.details.digest, verdict, ...factorTold(factor), ...(reason && { reason }) };
-  ctx.note({ object: approvalThing(request), approval });
+  const { digest } = detailsOf(tx, request);
+  const approval = { id, digest, verdict, ...factorTold(factor), ...(reason && { reason }) };
+  ctx.note({ object: approvalThing(tx, request), approval });
   return getApprovalRequest(ctx, { id });
 }
 
@@ -164,7 +162,7 @@ export function withdrawRequest(ctx: Context, { id }: { readonly id: string }): 
   }
   if (state !== 'pending' && state !== 'granted') throw new KmsError('conflict', `the request is ${state} already`);
   tx.approvalRequests.end(id, 'withdrawn', world.now());
-  ctx.note({ object: approvalThing(request), approval: { id } });
+  ctx.note({ object: approvalThing(tx, request), approval: { id } });
   return getApprovalRequest(ctx, { id });
 }
 
@@ -188,16 +186,16 @@ export function breakGlass(ctx: Context, { id, reason, factor: given }: BreakInp
   const now = world.now();
   if (given) tx.sessions.noteFactor(session, factor.id, now);
   const glass = world.newId('glass');
-  const { action, object } = request.details;
+  const { action, object } = detailsOf(tx, request);
   const by = caller.id;
   tx.brokenGlass.insert({ id: glass, at: now, by, reason, action, object, requestId: id, acknowledged: undefined });
-  tx.approvalRequests.grant(id, now, true);
+  tx.approvalRequests.grant(id, { now, endsAt: (request.grantedAt ?? now) + requestLasts, brokenBy: by });
   ctx.note({ object: glassThing(glass), approval: { glass, id, action, reason, ...factorTold(factor) } });
   return getApprovalRequest(ctx, { id });
 }
 
 function mayBreak({ id, kind }: Caller, rules: readonly ApprovalRule[]): boolean {
-  return kind === 'user' && rules.length > 0 && rules.every(({ breakers }) => breakers.includes(id));
+  return kind === 'user' && areBrokenBy(rules, id);
 }
 
 /** All for holders of `approval.rule` and `approval.read`; otherwise the caller's own. */
@@ -210,7 +208,10 @@ export function listBrokenGlass({ tx, caller }: Context): { broken: BrokenAnswer
 
 function isSomeApprover(tx: Tables, caller: Caller): boolean {
   const user = caller.kind === 'user' ? tx.users.byId(caller.id) : undefined;
-  return user !== undefined && tx.approvalRules.list().some((rule) => isApprover(rule, user));
+  return (
+    user !== undefined &&
+    tx.approvalRules.list().some((rule) => isApprover(rule, user) || rule.breakers.includes(user.id))
+  );
 }
 
 /** By another than who broke it, as far as there is one: the administrator at the machine may, if they did not. */
@@ -224,8 +225,14 @@ export function acknowledgeBrokenGlass(ctx: Context, { id }: { readonly id: stri
   return brokenAnswer(tx, tx.brokenGlass.byId(id) ?? broken);
 }
 
-function approvalThing({ id, details: { action } }: ApprovalRequest): ResourceRef {
-  return { type: 'approval', id, name: action };
+function approvalThing(tx: Tables, request: ApprovalRequest): ResourceRef {
+  return { type: 'approval', id: request.id, name: detailsOf(tx, request).action };
+}
+
+function detailsOf({ approvalRequests }: Pick<Tables, 'approvalRequests'>, { id }: ApprovalRequest) {
+  const details = approvalRequests.detailsOf(id);
+  if (details) return details;
+  throw new KmsError('internal', 'a request that was read has its details');
 }
 
 function glassThing(id: string): ResourceRef {
@@ -255,10 +262,10 @@ function thingAnswer({ type, id, name }: ResourceRef): { type: string; id: strin
   return name === undefined ? { type, id } : { type, id, name };
 }
 
-function requestAnswer(ctx: Context, known: Known): RequestAnswer {
+function requestAnswer(ctx: Context, known: RequestNow): RequestAnswer {
   const { tx, world } = ctx;
   const { request, words, rules, standing, state } = known;
-  const { details } = request;
+  const details = detailsOf(tx, request);
   const { action, operation, dialect, address, object, reason, parameters, body, statement, digest } = details;
   return {
     id: request.id,
@@ -283,11 +290,11 @@ function requestAnswer(ctx: Context, known: Known): RequestAnswer {
     })),
     words: words.map((word) => wordAnswer(tx, request, word, rules)),
     uses: request.uses,
-    broken: request.broken,
+    broken: request.brokenBy !== undefined,
     statement,
     digest,
     shown: { parameters, body },
-    effects: effectsAnswer(ctx, request),
+    effects: effectsAnswer(ctx, details),
     may: mayAnswer(ctx, known),
   };
 }
@@ -308,8 +315,10 @@ function wordAnswer(tx: Tables, { requester }: ApprovalRequest, word: ApprovalWo
   };
 }
 
-function effectsAnswer({ tx, world }: Context, { details }: ApprovalRequest): RequestAnswer['effects'] {
-  const { object, effects } = details;
+function effectsAnswer(
+  { tx, world }: Context,
+  { object, effects }: ReturnType<typeof detailsOf>,
+): RequestAnswer['effects'] {
   // Cast: `approval-decision.ts` wrote them.
   const known = effects as unknown as RequestAnswer['effects'];
   if (object?.type !== 'managed-key') return known;
@@ -323,7 +332,7 @@ function effectsAnswer({ tx, world }: Context, { details }: ApprovalRequest): Re
   return { ...known, dependents };
 }
 
-function mayAnswer(ctx: Context, { request, words, rules, state }: Known): RequestAnswer['may'] {
+function mayAnswer(ctx: Context, { request, words, rules, state }: RequestNow): RequestAnswer['may'] {
   const { tx, caller } = ctx;
   const isOpen = state === 'pending' || state === 'granted';
   const withdraw = isOpen && (isOwn(ctx, request) || caller.flags.allows('approval.rule'));

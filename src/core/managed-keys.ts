@@ -15,7 +15,7 @@ import type { PageRequest } from '../store/sql.ts';
 import type { KeyVersion } from '../store/tables/managed-key-versions.ts';
 import type { ManagedKey } from '../store/tables/managed-keys.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
-import { authorize, isAllowed } from './authorization.ts';
+import { authorizeFurther, isAllowed } from './authorization.ts';
 import { accountOf, awsIdOf } from './aws-names.ts';
 import { type Context, needQuota } from './context.ts';
 import { needUnused, scheduleDeletion } from './key-dependents.ts';
@@ -232,7 +232,7 @@ export function configureManagedKey(
   const { rotateAfter } = input;
   // Dates move the state, which takes a flag of its own.
   const isDated = input.activateAt !== undefined || input.deactivateAt !== undefined;
-  if (isDated) authorize(ctx.caller, 'key.state', { kind: 'named', name: key.name });
+  if (isDated) authorizeFurther(ctx, 'key.state', { kind: 'named', name: key.name }, keyRef(key));
   if (input.exportable === true && !key.exportable) {
     throw invalidField('exportable', 'expected false: a key that may not leave the appliance stays so');
   }

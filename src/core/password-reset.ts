@@ -39,7 +39,7 @@ interface ResetLink {
 
 /** A new link for the operator to hand over. */
 export function resetLink(
-  ctx: Omit<Context, 'handsOut' | 'did'>,
+  ctx: Omit<Context, 'handsOut' | 'did' | 'touches'>,
   input: { readonly user: UserRef; readonly links: LinkSettings },
 ): ResetLink {
   const user = findUser(ctx.tx, input.user);

@@ -392,7 +392,7 @@ export function renewRecoveryCodes(ctx: Context, { proof }: Proven): Answer<'ren
 
 /** For a user who lost all of them: the next login needs only the password. The sessions end. */
 export function resetSecondFactor(
-  ctx: Omit<Context, 'handsOut' | 'did'>,
+  ctx: Omit<Context, 'handsOut' | 'did' | 'touches'>,
   input: { readonly user: UserRef },
 ): { readonly username: string; readonly removed: number } {
   const { tx, world } = ctx;

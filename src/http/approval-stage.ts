@@ -7,15 +7,16 @@ import {
   type Beforehand,
   decideAct,
   NeedsWords,
+  overMessage,
   type PlannedAct,
   type Wait,
 } from '../core/approval-decision.ts';
-import { shownObject } from '../core/approval-objects.ts';
+import { furtherOf, namesOf, shownObject } from '../core/approval-objects.ts';
 import { hidden } from '../core/approval-statement.ts';
 import type { Context } from '../core/context.ts';
 import { KmsError } from '../errors.ts';
 import type { ActivityDetails, ResourceRef } from '../model/activity-details.ts';
-import { furtherActions, isKeyUse, longestReason } from '../model/approval-rules.ts';
+import { furtherActions, isKeyUse, longestReason, type RequestState } from '../model/approval-rules.ts';
 import { isConfidentialParameter } from '../model/confidential.ts';
 import { flagsOfText } from '../model/flags.ts';
 import { breakGlassHeader, reasonHeader } from '../model/names.ts';
@@ -66,7 +67,7 @@ export function waitFor(ctx: OperationContext, error: unknown): WaitingOutcome |
   const { object } = ctx.deed ?? {};
   ctx.failed(error);
   ctx.isDenied = true;
-  const waits = askFor(ctx, error);
+  const waits = askFor(ctx, error, ctx.held);
   ctx.deed = { ...(object && { object }), approval: { id: waits.id } };
   return { ...refused(waitError(waits)), waits };
 }
@@ -75,11 +76,16 @@ export function waitError({ id, needed, given, message }: Wait): KmsError {
   return new KmsError('forbidden', message, { denies: true, body: { message, approval: { id, needed, given } } });
 }
 
+/** The refusal of an act whose request has ended while it was held. */
+export function overError(waits: Wait, state: RequestState): KmsError {
+  return waitError({ ...waits, message: overMessage(waits.id, state) });
+}
+
 function actOf(ctx: OperationContext, endpoint: Endpoint, input: EndpointInput, admission: Admission): PlannedAct {
   const { access, id } = endpoint;
   const { ringname } = admission;
   const { deed, tx, tenant } = ctx;
-  const flag = access.kind === 'flag' ? [actionOfAct(access)] : [];
+  const flag = access.kind === 'flag' ? actionsOfFlag(access) : [];
   const actions = [...flag, ...furtherActs(ctx, id)];
   const object = objectOf(tx, endpoint, input, ringname, deed);
   const { params, query, body } = input;
@@ -93,11 +99,13 @@ function actOf(ctx: OperationContext, endpoint: Endpoint, input: EndpointInput, 
       return [[name, isConfidentialParameter(name) ? hidden(tenant.keys, value) : value]];
     }),
   );
+  const names = [ringname, ...texts(params), ...namesOf(tx, object), ...namesOf(tx, deed?.object)];
   return {
     actions,
+    further: furtherOf(tx, ctx.further),
     ring: ringname === '' ? undefined : ringname,
     ringname,
-    objects: [...new Set([ringname, object?.id ?? '', object?.name ?? '', ...texts(params)])].filter(Boolean),
+    objects: [...new Set(names)].filter(Boolean),
     itself: changesRule.has(id) && object ? [object.id] : [],
     recorded: recordedAs(endpoint),
     operation: id,
@@ -112,9 +120,9 @@ function actOf(ctx: OperationContext, endpoint: Endpoint, input: EndpointInput, 
   };
 }
 
-/** Restoring takes the flag of deleting, but is another act. */
-function actionOfAct({ action, recorded }: Access & { kind: 'flag' }): string {
-  return recorded?.endsWith('.restore') ? recorded : action;
+/** The flag's, and that of the record if it is another. Restoring takes the flag of deleting, but is no such act. */
+function actionsOfFlag({ action, recorded = action }: Access & { kind: 'flag' }): string[] {
+  return recorded === action || recorded.endsWith('.restore') ? [recorded] : [action, recorded];
 }
 
 function recordedAs({ access }: Endpoint): string {
@@ -150,12 +158,7 @@ function ringNamed(tx: Tables, path: string, name: string): ResourceRef | undefi
 
 /** Actions that an act comes to besides that of its flag. */
 function furtherActs(ctx: OperationContext, id: string): string[] {
-  const { changed = [] } = ctx.deed ?? {};
-  const movesState = id === 'configureManagedKey' && changed.some((field) => /^(?:de)?activateAt$/.test(field));
-  return [
-    ...(movesState ? ['key.state'] : []),
-    ...(makesAdministrator(ctx, id) ? [furtherActions.makeAdministrator] : []),
-  ];
+  return makesAdministrator(ctx, id) ? [furtherActions.makeAdministrator] : [];
 }
 
 /** Whether somebody gets `*` by it, or could get at an API key or User that has it. */

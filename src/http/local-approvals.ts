@@ -1,8 +1,18 @@
 // Approvals of what the administrator at the machine does by local endpoints. These write their own records, outside of
 // a request's transaction, so that an approval is used up just before.
 import type { LocalId } from '../api/local-endpoints.ts';
-import { askFor, decideAct, lookBefore, NeedsWords, type PlannedAct } from '../core/approval-decision.ts';
+import {
+  askFor,
+  decideAct,
+  lookBefore,
+  NeedsWords,
+  needWords,
+  type PlannedAct,
+  unbreak,
+  type Wait,
+} from '../core/approval-decision.ts';
 import { shownFields } from '../core/approval-statement.ts';
+import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
 import { furtherActions } from '../model/approval-rules.ts';
 import { flagsOfText, operatorTenant } from '../model/flags.ts';
@@ -18,8 +28,8 @@ import { localTenant, type TenantHandle } from './tenant-directory.ts';
 
 const administrator = furtherActions.makeAdministrator;
 
-/** Actions of each endpoint; those that are missing only look. */
-const actions: Readonly<Partial<Record<LocalId, readonly string[]>>> = {
+/** Actions of each endpoint; those that are missing only look, or are harmless. */
+export const localActions: Readonly<Partial<Record<LocalId, readonly string[]>>> = {
   makeSetUpLink: ['user.create', administrator],
   makeResetLink: ['user.update'],
   resetSecondFactor: ['user.update'],
@@ -45,36 +55,101 @@ interface Given {
   readonly body: JsonObject;
 }
 
-/** Lets an act pass that needs no approval or has it. Throws `forbidden` for one that waits. */
+/** An approval that was used up in one tenant. */
+interface Used {
+  readonly handle: TenantHandle;
+  /** The glass that was broken for it, or else the request. */
+  readonly glass: string | undefined;
+  readonly request: string | undefined;
+}
+
+/** The approvals of an act that is about to be done; how it ended is to be told. */
+export interface LocalApproval {
+  /** It was done, or perhaps a part of it. */
+  done(): void;
+  /** It was refused with this status, and nothing was done: what was used up is given back. */
+  undone(status: number): Promise<void>;
+}
+
+type Appliance = Pick<AppliancePort, 'world' | 'logger'>;
+
+/**
+ * Lets an act pass that needs no approval or has it, in all tenants that are concerned; before that is known, nothing
+ * is used up in any. Throws `forbidden` for one that waits.
+ */
 export async function approveLocal(
-  appliance: Pick<AppliancePort, 'world' | 'logger'>,
+  appliance: Appliance,
   open: OpenState,
   id: LocalId,
   request: ApiRequest,
   given: Given,
-): Promise<void> {
-  const acts = actions[id];
-  if (!acts) return;
+): Promise<LocalApproval | undefined> {
+  const acts = localActions[id];
+  if (!acts) return undefined;
   const { world } = appliance;
-  for (const handle of concerned(open.tenants, id, request, given)) {
-    const { store, tenant } = handle;
-    const around = { appliance, open, handle };
-    const decided = await store.transaction((tx) => {
-      const ctx = { tx, tenant, world, caller: localCaller, address: undefined };
-      const before = lookBefore(ctx);
-      if (!before) return undefined;
-      try {
-        return { approval: decideAct(ctx, plannedAct(tx, id, acts, request, given, tenant.keys), before) };
-      } catch (error) {
-        if (!(error instanceof NeedsWords)) throw error;
-        return { waits: askFor(ctx, error) };
-      }
+  const asked = { id, acts, request, given };
+  const tenants = concerned(open.tenants, id, request, given);
+  let first: Wait | undefined;
+  for (const handle of tenants) {
+    const { waits } = await decide(world, handle, asked, needWords);
+    if (waits?.isNew) tell({ appliance, open, handle }, { kind: 'request', id: waits.id });
+    first ??= waits;
+  }
+  if (first) throw waitError(first);
+  const used: Used[] = [];
+  for (const handle of tenants) {
+    const { waits, approval } = await decide(world, handle, asked, decideAct);
+    if (waits) {
+      await giveBack(world, used, 403);
+      throw waitError(waits);
+    }
+    const [glass, request] = [approval?.glass, approval?.id].map((each) =>
+      typeof each === 'string' ? each : undefined,
+    );
+    if (approval) used.push({ handle, glass, request });
+  }
+  return {
+    done() {
+      for (const { handle, glass } of used) if (glass) tell({ appliance, open, handle }, { kind: 'glass', id: glass });
+    },
+    undone: (status) => giveBack(world, used, status),
+  };
+}
+
+interface Asked {
+  readonly id: LocalId;
+  readonly acts: readonly string[];
+  readonly request: ApiRequest;
+  readonly given: Given;
+}
+
+/** The decision in one tenant, or the request that waits there. */
+function decide(
+  world: World,
+  { store, tenant }: TenantHandle,
+  { id, acts, request, given }: Asked,
+  decision: typeof decideAct | typeof needWords,
+): Promise<{ readonly approval?: JsonObject | undefined; readonly waits?: Wait }> {
+  return store.transaction((tx) => {
+    const ctx = { tx, tenant, world, caller: localCaller, address: undefined };
+    const before = lookBefore(ctx);
+    if (!before) return {};
+    try {
+      const approval = decision(ctx, plannedAct(tx, id, acts, request, given, tenant.keys), before);
+      return { approval: approval ?? undefined };
+    } catch (error) {
+      if (!(error instanceof NeedsWords)) throw error;
+      return { waits: askFor(ctx, error) };
+    }
+  });
+}
+
+async function giveBack(world: World, used: readonly Used[], status: number): Promise<void> {
+  for (const { handle, glass, request } of used) {
+    await handle.store.transaction((tx) => {
+      if (glass !== undefined) unbreak({ tx, world }, glass, status);
+      else if (request !== undefined) tx.approvalRequests.giveBack(request);
     });
-    const glass = decided?.approval?.glass;
-    if (typeof glass === 'string') tell(around, { kind: 'glass', id: glass });
-    const waits = decided?.waits;
-    if (waits?.isNew) tell(around, { kind: 'request', id: waits.id });
-    if (waits) throw waitError(waits);
   }
 }
 

@@ -1,6 +1,7 @@
 // Rules of approvals: which acts a rule covers, its limits, and the presets. Pure; whose word counts is decided in the
 // core.
-import { flagName, parseFlags } from './flags.ts';
+import { type Flags, flagName, isKnownFlag, likelyFlag, parseFlags, ringActions } from './flags.ts';
+import { nearest } from './nearest.ts';
 
 export const approvalModes = ['ask', 'hold'] as const;
 type ApprovalMode = (typeof approvalModes)[number];
@@ -30,13 +31,58 @@ export const requestLasts = 86_400_000;
 /** Milliseconds for which a second factor counts as fresh. */
 export const factorFreshFor = 300_000;
 
-/** Acts that no flag names: they are what several operations come to. */
+/** Acts that no flag names: they are what several operations come to, or a part of what a flag grants. */
 export const furtherActions = {
   /** Anybody gets `*`, or gets at a key or user that has it. */
   makeAdministrator: 'admin.make',
   /** A backup is restored: told of as broken glass, since the appliance that could ask is the one to come. */
   restore: 'system.restore',
+  /** The bytes of a managed key that was imported are erased, which takes the flag to import them. */
+  eraseMaterial: 'key.erase-material',
 } as const;
+
+/**
+ * Acts that no flag has the name of: of the administrator at the machine, of KMIP, and what is recorded under a name of
+ * its own. Restoring is no part of what the flag to delete is asked for.
+ */
+const unflagged: readonly string[] = [
+  ...['create', 'update', 'delete', 'restore', 'rekey'].map((act) => `tenant.${act}`),
+  ...['keyring.restore', 'key.restore', 'system.master', 'asset.signing-keys', 'key.random', 'key.hash', 'kmip.query'],
+  ...Object.values(furtherActions),
+];
+/** Acts on a ring or managed key, whose name stands in theirs as in a flag's. */
+const recordedOfRings: ReadonlySet<string> = new Set([furtherActions.eraseMaterial, 'keyring.rewrap']);
+
+/** The name of an act, with that of its ring. */
+export function actName(action: string, ring?: string): string {
+  if (!recordedOfRings.has(action) || ring === undefined) return flagName(action, ring);
+  const dot = action.indexOf('.');
+  return `${action.slice(0, dot)}.${ring}${action.slice(dot)}`;
+}
+
+const plainActs: ReadonlySet<string> = new Set(
+  unflagged.flatMap((act) => [act, `${act.slice(0, act.indexOf('.'))}.*`]),
+);
+
+/** Whether an entry of a rule can cover any act of the appliance. */
+export function isKnownAct(name: string): boolean {
+  const lower = name.toLowerCase();
+  if (isKnownFlag(lower) || plainActs.has(lower)) return true;
+  const [resource = '', ...rest] = lower.split('.');
+  const operation = rest.pop() ?? '';
+  const isOfRing = rest.length > 0 && recordedOfRings.has(`${resource}.${operation}`);
+  return isOfRing && isKnownFlag([resource, ...rest, '*'].join('.'));
+}
+
+/** The entry of a rule that was probably meant; undefined if nothing is near. */
+export function likelyAct(name: string): string | undefined {
+  const lower = name.trim().toLowerCase();
+  if (isKnownAct(lower)) return lower;
+  const [resource = '', operation = '', ...more] = lower.split('.');
+  const action = `${resource}.${operation}`;
+  const isWithoutRing = more.length === 0 && (ringActions.has(action) || recordedOfRings.has(action));
+  return isWithoutRing ? `${resource}.*.${operation}` : (likelyFlag(lower) ?? nearest(lower, unflagged));
+}
 
 export const presetNames = [
   'delete-keys',
@@ -57,7 +103,7 @@ export const presets: readonly Preset[] = [
   {
     name: 'delete-keys',
     title: 'Deleting a keyring or a managed key',
-    actions: ['keyring.*.delete', 'key.*.delete', 'tang.delete'],
+    actions: ['keyring.*.delete', 'key.*.delete', 'key.*.erase-material', 'tang.delete'],
   },
   { name: 'export-keys', title: 'Exporting a key', actions: ['key.*.export'] },
   { name: 'make-administrators', title: 'Making an administrator', actions: [furtherActions.makeAdministrator] },
@@ -87,6 +133,8 @@ export interface Act {
   readonly ring?: string | undefined;
   /** Names and ids of what is concerned. */
   readonly objects: readonly string[];
+  /** Acts on further things, which take flags of their own. */
+  readonly further?: readonly Act[];
 }
 
 interface Pattern {
@@ -95,10 +143,23 @@ interface Pattern {
 }
 
 /** Whether a rule covers the act. */
-export function covers({ actions, objects }: Pattern, act: Act): boolean {
+export function covers(pattern: Pattern, act: Act): boolean {
+  const { actions, objects, further = [] } = act;
+  const flags = flagsOf(pattern.actions);
+  const isCovered =
+    actions.some((action) => flags.covers(actName(action, act.ring))) &&
+    pattern.objects.some((wanted) => wanted === '*' || objects.some((object) => matches(wanted, object)));
+  return isCovered || further.some((each) => covers(pattern, each));
+}
+
+const compiled = new WeakMap<readonly string[], Flags>();
+
+function flagsOf(actions: readonly string[]): Flags {
+  const known = compiled.get(actions);
+  if (known) return known;
   const flags = parseFlags(Object.fromEntries(actions.map((action) => [action, true])));
-  if (!act.actions.some((action) => flags.covers(flagName(action, act.ring)))) return false;
-  return objects.some((pattern) => pattern === '*' || act.objects.some((object) => matches(pattern, object)));
+  compiled.set(actions, flags);
+  return flags;
 }
 
 /** `*` stands for any letters; case does not count. */

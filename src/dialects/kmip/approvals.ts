@@ -1,6 +1,7 @@
 // Approvals of KMIP's operations, an item of a batch at a time: the act as rules look at it, and the refusal of one
 // that waits.
 import { askFor, type Beforehand, decideAct, NeedsWords } from '../../core/approval-decision.ts';
+import { furtherOf, namesOf } from '../../core/approval-objects.ts';
 import { hidden } from '../../core/approval-statement.ts';
 import { type KmipRight, ownKmipFlags } from '../../core/kmip-objects.ts';
 import { toBase64 } from '../../crypto/bytes.ts';
@@ -16,7 +17,7 @@ const making: ReadonlySet<string> = new Set(['key.create', 'key.import']);
 /** Lets an item that was just done stand. Throws `NeedsWords`. */
 export function approveItem(work: Work, { action, name }: Operation, payload: Structure, before: Beforehand): void {
   const { ctx, subject } = work;
-  const { tenant, deed } = ctx;
+  const { tx, tenant, deed, further } = ctx;
   const isMade = making.has(action);
   const ring = isMade || subject === '' ? undefined : subject;
   const object = (!isMade && deed?.object) || null;
@@ -27,7 +28,8 @@ export function approveItem(work: Work, { action, name }: Operation, payload: St
       actions: own === undefined ? [action] : [action, own],
       ring,
       ringname: subject,
-      objects: [subject, object?.id ?? '', object?.name ?? ''].filter(Boolean),
+      objects: [...new Set([subject, ...namesOf(tx, deed?.object)])].filter(Boolean),
+      further: furtherOf(tx, further),
       itself: [],
       recorded: action,
       operation: `kmip:${name}`,
@@ -50,7 +52,7 @@ export function waitFor(ctx: BatchContext, thrown: unknown): unknown {
   if (!(thrown instanceof NeedsWords)) return thrown;
   ctx.needs = thrown;
   try {
-    ctx.waits = askFor(ctx, thrown);
+    ctx.waits = askFor(ctx, thrown, ctx.held);
   } catch (limit) {
     return limit;
   }

@@ -36,8 +36,10 @@ export const approvalRoutes: RoutesOf<(typeof approvalEndpoints)[number]['id']> 
   updateApprovalRule: (ctx, { params, body }) => updateApprovalRule(ctx, { id: params.id, changes: body }),
   deleteApprovalRule: (ctx, { params }) => deleteApprovalRule(ctx, params),
   listApprovalPresets: () => listApprovalPresets(),
-  listApprovalRequests: (ctx, { query: { state, mine, inbox } }) =>
-    listApprovalRequests(ctx, { ...(state && { state }), mine: mine === 'true', inbox: inbox === 'true' }),
+  listApprovalRequests: {
+    slices: (ctx, { query: { state, mine, inbox } }) =>
+      listApprovalRequests(ctx, { ...(state && { state }), mine: mine === 'true', inbox: inbox === 'true' }),
+  },
   getApprovalRequest: (ctx, { params }) => getApprovalRequest(ctx, params),
   getApprovalOptions: (ctx, input) => optionsFor(ctx, placeOf(input), input.params.id),
   approveRequest: {
@@ -72,10 +74,11 @@ export const approvalRoutes: RoutesOf<(typeof approvalEndpoints)[number]['id']> 
 };
 
 function optionsFor(ctx: Context, place: PasskeyPlace, id: string) {
-  const { request } = findKnown(ctx, id);
+  findKnown(ctx, id);
+  const { digest = '' } = ctx.tx.approvalRequests.detailsOf(id) ?? {};
   sessionOf(ctx.caller);
   const factors = ctx.tx.secondFactors.of(ctx.caller.id);
-  const passkeyOptions = approvalOptions(place, request.details.digest, factors);
+  const passkeyOptions = approvalOptions(place, digest, factors);
   const kinds = new Set(factors.map(({ data }) => data.kind));
   return {
     fresh: freshFactor(ctx) !== undefined,
@@ -120,7 +123,7 @@ async function lookAtPasskey(input: Input<unknown>, caller: Caller, id: string, 
   const { store } = input.handle;
   const { factor, digest } = await store.transaction((tables) => ({
     factor: tables.secondFactors.of(caller.id).find(({ credentialId }) => credentialId === sent.id),
-    digest: tables.approvalRequests.byId(id)?.details.digest,
+    digest: tables.approvalRequests.detailsOf(id)?.digest,
   }));
   if (digest === undefined) return { is: 'none' };
   try {
