@@ -6,10 +6,9 @@ import { changedFields, type ResourceRef } from '../model/activity-details.ts';
 import {
   type Act,
   type ApprovalTerms,
+  actProblem,
   covers,
   defaultObjects,
-  isKnownAct,
-  likelyAct,
   mostRules,
   presets,
 } from '../model/approval-rules.ts';
@@ -166,22 +165,14 @@ function needFuture(expires: number | null | undefined, now: number): void {
 function checked(tx: Tables, others: readonly ApprovalRule[], rule: ApprovalRule): ApprovalRule {
   if (others.some(({ name }) => name === rule.name)) throw invalidField('name', 'is the name of another rule');
   if (rule.actions.length === 0) throw invalidField('actions', 'expected at least one');
-  needKnownActs(rule.actions);
+  const [problem] = rule.actions.flatMap((action) => actProblem(action) ?? []);
+  if (problem !== undefined) throw invalidField('actions', problem);
   if (rule.objects.length === 0) throw invalidField('objects', 'expected at least one');
   const { approvers } = rule;
   if ('users' in approvers && approvers.users.length < rule.count) {
     throw invalidField('count', `is more than the ${approvers.users.length} approvers`);
   }
   return { ...rule, vouched: approversOf(tx, rule).map(({ id }) => id) };
-}
-
-/** Throws `invalid` for an entry that covers no act of the appliance, and says what was probably meant. */
-function needKnownActs(actions: readonly string[]): void {
-  const unknown = actions.find((action) => !isKnownAct(action));
-  if (unknown === undefined) return;
-  const meant = likelyAct(unknown);
-  const hint = meant === undefined ? '' : `; did you mean ${meant}?`;
-  throw invalidField('actions', `"${unknown.slice(0, 64)}" covers no act of the appliance${hint}`);
 }
 
 function approversGiven(

@@ -50,7 +50,7 @@ export function* operateInSlices(
     input.needShown(ctx.tx);
     const before = lookBefore(ctx);
     return yield* ctx.tx.savepointInSlices(function* () {
-      const outcome = encodeAnswer(input, ctx, yield* slices(ctx, input));
+      const outcome = encode(input, ctx, yield* slices(ctx, input));
       if (before) approve(ctx, endpoint, input, admission, before);
       return outcome;
     });

@@ -65,7 +65,7 @@ const plainActs: ReadonlySet<string> = new Set(
 );
 
 /** Whether an entry of a rule can cover any act of the appliance. */
-export function isKnownAct(name: string): boolean {
+function isKnownAct(name: string): boolean {
   const lower = name.toLowerCase();
   if (isKnownFlag(lower) || plainActs.has(lower)) return true;
   const [resource = '', ...rest] = lower.split('.');
@@ -74,8 +74,16 @@ export function isKnownAct(name: string): boolean {
   return isOfRing && isKnownFlag([resource, ...rest, '*'].join('.'));
 }
 
+/** Why an entry of a rule covers nothing, and what was probably meant; undefined for one that can cover something. */
+export function actProblem(name: string): string | undefined {
+  if (isKnownAct(name)) return undefined;
+  const meant = likelyAct(name);
+  const question = meant === undefined ? '' : `; did you mean ${meant}?`;
+  return `"${name.slice(0, longestRuleName)}" covers no act of the appliance${question}`;
+}
+
 /** The entry of a rule that was probably meant; undefined if nothing is near. */
-export function likelyAct(name: string): string | undefined {
+function likelyAct(name: string): string | undefined {
   const lower = name.trim().toLowerCase();
   if (isKnownAct(lower)) return lower;
   const [resource = '', operation = '', ...more] = lower.split('.');

@@ -42,7 +42,10 @@ test('a rule: made of a preset, listed, shown, changed and deleted', async () =>
     ada.username,
   ]);
   assert.equal(made.code, 0, made.stderr);
-  assert.match(made.stdout, /^acts +keyring\.\*\.delete key\.\*\.delete tang\.delete apikey\.delete$/m);
+  assert.match(
+    made.stdout,
+    /^acts +keyring\.\*\.delete key\.\*\.delete key\.\*\.erase-material tang\.delete apikey\.delete$/m,
+  );
   assert.match(
     made.stderr,
     /^kms: warning: no approver could approve now, and it takes 1: they need a second factor\n$/,

@@ -96,15 +96,15 @@ test('every preset survives the form', () => {
     assert.deepEqual(actionsOf(actsDraft(actions)).sort(), [...actions].sort(), name);
     assert.notEqual(ruleActsText(actions), '', name);
   }
-  assert.deepEqual(actionsOf(actsDraft(['approval.*', 'own.thing', '*', 'KEY.Payroll.Export'])).sort(), [
+  assert.deepEqual(actionsOf(actsDraft(['approval.*', 'tenant.delete', '*', 'KEY.Payroll.Export'])).sort(), [
     '*',
     'approval.*',
     'key.payroll.export',
-    'own.thing',
+    'tenant.delete',
   ]);
   assert.equal(
-    ruleActsText(['keyring.*.delete', 'admin.make', 'own.thing']),
-    'delete every keyring, now and later; make somebody an administrator, by whatever way; own.thing',
+    ruleActsText(['keyring.*.delete', 'admin.make', 'tenant.delete']),
+    'delete every keyring, now and later; make somebody an administrator, by whatever way; tenant.delete',
   );
   assert.equal(actsText(draftOf({ '*': true })), 'do anything that takes a permission');
   assert.equal(actsText(draftOf({})), '');
@@ -134,11 +134,11 @@ test('a form about a rule gives what the service takes', () => {
     ...fields,
     window: 'once',
     objects: 'pay*\n\n mail ',
-    actions: 'own.thing, other',
+    actions: 'tenant.delete, system.seal',
     expires: '2026-01-02T03:04',
   };
   const rule = ruleIn(typed(more), { ...exports, by: 'users', users: ['ada'], breakers: ['bob'], mode: 'hold' });
-  assert.deepEqual(rule.actions, ['key.*.export', 'own.thing', 'other']);
+  assert.deepEqual(rule.actions, ['key.*.export', 'tenant.delete', 'system.seal']);
   assert.deepEqual(rule.objects, ['pay*', 'mail']);
   assert.deepEqual(
     [rule.approvers, rule.breakers, rule.mode, rule.window],

@@ -349,3 +349,75 @@ test('a restored backup is broken glass where a rule says so', async () => {
   await makeRule(a, { actions: ['system.restore'], objects: ['*'], approvers: { users: ids(ada) } });
   assert.equal(await restored(), 1);
 });
+
+/** A key that may be encrypted with for a while once ada said so, and what she said. */
+async function windowed(window: 'once' | number, more: object = {}) {
+  const a = await testAppliance();
+  const [ada, bob] = [await approver(a), await approver(a)];
+  const { name } = await makeTransit(a);
+  const terms = { actions: ['key.*.config'], objects: [name], approvers: { users: ids(ada, bob) }, window };
+  const rule = await makeRule(a, { ...terms, ...more });
+  const { key } = await a.keyWith('key.*.config');
+  const act = () => a.call('PUT', `/managed-keys/${name}/config`, { deletionAllowed: true }, { key });
+  const change = (changes: object) =>
+    a.call('PATCH', `/approvals/rules/${rule.id}`, changes, {
+      ...{ key: null, env: { local: true } },
+      headers: { 'Kms-Break-Glass': 'test' },
+    });
+  const id = waits(await act());
+  return { a, ada, bob, act, change, id };
+}
+
+test('what was granted lasts no longer than those who granted it were told', async () => {
+  const narrow = await windowed(600);
+  await say(narrow.a, narrow.ada, narrow.id);
+  assert.equal((await narrow.change({ window: 86_400 })).status, 200);
+  assert.equal((await narrow.act()).status, 200);
+  narrow.a.advance(600_001);
+  assert.notEqual(waits(await narrow.act()), narrow.id);
+
+  const once = await windowed('once');
+  await say(once.a, once.ada, once.id);
+  assert.equal((await once.change({ window: 86_400 })).status, 200);
+  assert.equal((await once.act()).status, 200);
+  waits(await once.act());
+
+  const narrowed = await windowed(86_400);
+  await say(narrowed.a, narrowed.ada, narrowed.id);
+  assert.equal((await narrowed.change({ window: 300 })).status, 200);
+  narrowed.a.advance(300_001);
+  assert.notEqual(waits(await narrowed.act()), narrowed.id);
+});
+
+test('a clock that is set back lengthens no window', async () => {
+  const { a, ada, act, id } = await windowed(300);
+  await say(a, ada, id);
+  assert.equal((await act()).status, 200);
+  a.advance(-60 * minute);
+  assert.notEqual(waits(await act()), id);
+});
+
+test('glass that a User broke is broken for the rules that name them, as long as they are there', async () => {
+  const breaking = async () => {
+    const a = await testAppliance();
+    const ada = await approver(a);
+    const { name } = await makeRing(a);
+    await makeRule(a, { objects: [name], approvers: { users: ids(ada) }, breakers: ids(ada) });
+    const { key } = await a.keyWith('keyring.*.delete');
+    const remove = () => a.call('DELETE', `/ks/keyrings/${name}`, undefined, { key });
+    const id = waits(await remove());
+    a.advance(minute / 2);
+    const body = { reason: 'leaks', code: code(a, ada) };
+    const broken = await a.call('POST', `/approvals/requests/${id}/break-glass`, body, { key: ada.key });
+    assert.equal(broken.status, 200, JSON.stringify(broken.body));
+    return { a, ada, name, remove };
+  };
+  const usual = await breaking();
+  assert.equal((await usual.remove()).status, 200);
+  const other = await breaking();
+  await makeRule(other.a, { objects: [other.name], approvers: { users: ids(other.ada) } });
+  waits(await other.remove());
+  const gone = await breaking();
+  await gone.a.call('DELETE', `/auth/users/${gone.ada.user.username}`);
+  waits(await gone.remove());
+});

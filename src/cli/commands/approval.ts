@@ -176,8 +176,8 @@ function requestPairs(request: ApprovalRequest): readonly Pair[] {
     ['parameters', code(shown.parameters)],
     ['body', shown.body ? code(shown.body) : 'any'],
     ['changes', effects.changed.join(', ') || undefined],
-    ['grants', effects.granted.join(', ') || undefined],
-    ['revokes', effects.revoked.join(', ') || undefined],
+    ['grants', flagsText(effects.granted, effects.grantedCount)],
+    ['revokes', flagsText(effects.revoked, effects.revokedCount)],
     ['before', effects.before && code(effects.before)],
     ['after', effects.after && code(effects.after)],
     ...effects.objects.map((each): Pair => ['along with', thingText(each)]),
@@ -211,4 +211,10 @@ function wordText({
   const why = reason === undefined ? '' : `: ${reason}`;
   const not = counts ? '' : `; does not count: ${problem ?? ''}`;
   return `${verdict === 'approve' ? 'approved' : 'denied'} by ${personText(by)}, ${timeText(at)}, ${proof}${why}${not}`;
+}
+
+/** Flags, and how many more there are. */
+function flagsText(names: readonly string[], count = names.length): string | undefined {
+  const more = count > names.length ? [`and ${count - names.length} more`] : [];
+  return [...names, ...more].join(', ') || undefined;
 }

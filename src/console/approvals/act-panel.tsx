@@ -36,8 +36,8 @@ export function ActPanel({ request }: { readonly request: ApprovalRequest }) {
         ]}
       />
       {shown.body !== null && <Body key="body" body={shown.body} />}
-      <Flags key="granted" title="Permissions gained" flags={effects.granted} />
-      <Flags key="revoked" title="Permissions lost" flags={effects.revoked} />
+      <Flags key="granted" title="Permissions gained" flags={effects.granted} count={effects.grantedCount} />
+      <Flags key="revoked" title="Permissions lost" flags={effects.revoked} count={effects.revokedCount} />
       <Change key="change" effects={effects} />
       {effects.dependents && <Dependents key="dependents" of={effects.dependents} />}
     </section>
@@ -117,7 +117,14 @@ function hiddenIn(value: unknown): string | undefined {
   return typeof value.hidden === 'string' ? value.hidden : undefined;
 }
 
-function Flags({ title, flags }: { readonly title: string; readonly flags: readonly string[] }) {
+interface FlagsShown {
+  readonly title: string;
+  readonly flags: readonly string[];
+  /** Undefined if `flags` are all. */
+  readonly count: number | undefined;
+}
+
+function Flags({ title, flags, count = flags.length }: FlagsShown) {
   if (flags.length === 0) return null;
   return (
     <>
@@ -129,6 +136,7 @@ function Flags({ title, flags }: { readonly title: string; readonly flags: reado
           </li>
         ))}
       </ul>
+      {count > flags.length && <p>And {count - flags.length} more.</p>}
     </>
   );
 }

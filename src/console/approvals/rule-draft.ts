@@ -2,7 +2,7 @@
 // Drafts are immutable, and yield the fields that the API takes. Pure.
 import type { ApprovalRule } from '../../api/approvals.ts';
 import type { InputOf } from '../../client/client.ts';
-import { defaultObjects, furtherActions, mostWords, shortestWindow } from '../../model/approval-rules.ts';
+import { actProblem, defaultObjects, furtherActions, mostWords, shortestWindow } from '../../model/approval-rules.ts';
 import { isKnownFlag } from '../../model/flags.ts';
 import { FieldProblems } from '../error-text.ts';
 import { actsText } from '../flags/abilities.ts';
@@ -28,6 +28,7 @@ export interface RuleDraft {
 export const furtherTexts: ReadonlyMap<string, string> = new Map([
   [furtherActions.makeAdministrator, 'make somebody an administrator, by whatever way'],
   [furtherActions.restore, 'restore the appliance from a backup'],
+  ['key.*.erase-material', 'erase the bytes of any imported key'],
 ]);
 
 export const usualFlag = 'approval.give';
@@ -77,7 +78,10 @@ type RuleFields = InputOf<'createApprovalRule'>;
 export function ruleIn(values: FormValues, draft: RuleDraft): RuleFields {
   const [problem] = draftProblems(draft.acts);
   if (problem !== undefined) throw new FieldProblems({ actions: problem }, `What needs approval: ${problem}`);
-  const actions = actionsOf({ ...draft, named: linesIn(values.text('actions')) });
+  const named = linesIn(values.text('actions'));
+  const [unknown] = named.flatMap((action) => actProblem(action) ?? []);
+  if (unknown !== undefined) throw new FieldProblems({ actions: unknown });
+  const actions = actionsOf({ ...draft, named });
   if (actions.length === 0) throw new FieldProblems({ actions: '' }, 'Choose what needs approval.');
   if (draft.by === 'users' && draft.users.length === 0) {
     throw new FieldProblems({ approver: 'Add at least one user.' });

@@ -2,7 +2,7 @@
 // that makes them; a change of one needs the approval that the rule itself asks for.
 import type { ApprovalRule } from '../../../api/approvals.ts';
 import type { InputOf } from '../../../client/client.ts';
-import { defaultObjects } from '../../../model/approval-rules.ts';
+import { actProblem, defaultObjects } from '../../../model/approval-rules.ts';
 import { differing, withoutDefaults } from '../differing.ts';
 import type { Desk, Found, Kind, Path, Problem, Wanted } from '../kind.ts';
 import { keepingMark, marked, unmarked } from '../mark.ts';
@@ -79,6 +79,10 @@ function problems({ fields }: Wanted, found: Found | undefined): Problem[] {
   if (users !== undefined && listed(users).length < Number(count)) {
     const path = fields.count === undefined ? ['approvers'] : ['count'];
     wrong.push({ path, message: `${count} words are needed, and there are ${listed(users).length} approvers` });
+  }
+  for (const [index, action] of (Array.isArray(fields.actions) ? fields.actions : []).entries()) {
+    const message = actProblem(String(action));
+    if (message !== undefined) wrong.push({ path: ['actions', index], message });
   }
   if (typeof fields.expires === 'number' && fields.expires !== found?.fields.expires && Number(expires) <= Date.now()) {
     wrong.push({ path: ['expires'], message: 'is past' });
