@@ -6,6 +6,7 @@ import type { Endpoint } from '../../src/api/endpoint.ts';
 import { endpoints } from '../../src/api/endpoints.ts';
 import { type LocalId, localEndpoints } from '../../src/api/local-endpoints.ts';
 import { operations } from '../../src/dialects/kmip/operations.ts';
+import { reasons } from '../../src/dialects/kmip/reasons.ts';
 import { KmsError } from '../../src/errors.ts';
 import type { LocalHandlers } from '../../src/http/appliance-port.ts';
 import { localActions } from '../../src/http/local-approvals.ts';
@@ -14,6 +15,7 @@ import { ringActions } from '../../src/model/flags.ts';
 import { type Appliance, testAppliance } from '../support/appliance.ts';
 import { approver, ids, say, waits } from '../support/approvers.ts';
 import { accessKey, base64, call, done } from '../support/aws-client.ts';
+import { KmipClient, uid, wrappingBy } from '../support/kmip-client.ts';
 import { makeRule, makeTransit } from './samples.ts';
 
 const local = { key: null, env: { local: true } };
@@ -149,6 +151,20 @@ test("AWS's client comes under the rules of the key that it encrypts under again
     [one, two].map((DestinationKeyId) => call(a, key, 'ReEncrypt', { CiphertextBlob, DestinationKeyId })),
   );
   assert.equal(results.filter(({ __type }) => __type === 'AccessDeniedException').length, 1);
+});
+
+test("KMIP's client comes under the rules of the key that it wraps with", async () => {
+  const { a, ada, rule } = await under(['key.*.wrap']);
+  const c = await KmipClient.make(a, 'kmip.*');
+  const kek = await c.aes(['Cryptographic Usage Mask', 0x10], ['Activation Date', 1]);
+  const [one, other] = [await c.aes(), await c.aes(['Cryptographic Usage Mask', 0x10], ['Activation Date', 1])];
+  await rule({ objects: [kek] });
+  await c.did('Get', [uid(one), wrappingBy(other)]);
+  const get = [uid(one), wrappingBy(kek)];
+  assert.equal(await c.refused('Get', get), reasons.permissionDenied);
+  const [request] = (await a.call('GET', '/approvals/requests')).body.requests;
+  await say(a, ada, request.id);
+  await c.did('Get', get);
 });
 
 test('a thing is under a rule by its names, its id and its aliases, however the request names it', async () => {
