@@ -181,6 +181,7 @@ export function makeApiKey({ tx, world }: Pick<Context, 'tx' | 'world'>, draft: 
     updatedAt: now,
   };
   tx.apiKeys.insert(key);
+  for (const giver of new Set([draft.createdBy, draft.userId ?? draft.createdBy])) tx.waysIn.note(key.id, giver);
   return { key: secret ?? '', ...safeApiKey({ ...key, usedAt: undefined }) };
 }
 
@@ -229,6 +230,7 @@ function update(
   const newFlags = flagsText === key.flagsText ? undefined : { flagsText, rings: ringsNamed(compiled) };
   const needHolder = holderNeeded(ctx);
   tx.apiKeys.update(key.id, { ...changed, flags: newFlags });
+  if (changed.userId !== undefined && changed.userId !== key.userId) tx.waysIn.note(key.id, changed.userId);
   needHolder();
   const after = { ...key, ...changed, flagsText };
   const answer = safeApiKey(after);

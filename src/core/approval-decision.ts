@@ -9,10 +9,10 @@ import type { Tables } from '../store/port.ts';
 import type { ApprovalRequest } from '../store/tables/approval-requests.ts';
 import type { ApprovalRule } from '../store/tables/approval-rules.ts';
 import { activityRecord } from './activity.ts';
-import { shownObject } from './approval-objects.ts';
+import { shownObject, shownVouched } from './approval-objects.ts';
 import { rulesAt, rulesFor } from './approval-rules.ts';
 import { digestOf, shownFields, statementOf } from './approval-statement.ts';
-import { type Standing, standingOf } from './approval-words.ts';
+import { brokenBy, mayBreak, type Standing, standingOf } from './approval-words.ts';
 import type { Context } from './context.ts';
 import { localCaller } from './credential.ts';
 
@@ -59,10 +59,16 @@ export class NeedsWords extends Error {
   }
 }
 
+interface OpenRequest {
+  readonly request: ApprovalRequest;
+  readonly standing: Standing;
+  readonly brokenBy: string | undefined;
+}
+
 /** Rules, and where the caller's requests stand, before an act that may change either. */
 export interface Beforehand {
   readonly rules: readonly ApprovalRule[];
-  readonly open: ReadonlyMap<string, { readonly request: ApprovalRequest; readonly standing: Standing }>;
+  readonly open: ReadonlyMap<string, OpenRequest>;
 }
 
 /** Undefined if no rule holds: then there is nothing to decide. */
@@ -72,7 +78,7 @@ export function lookBefore({ tx, world, caller }: Pick<Deciding, 'tx' | 'world' 
   const open = tx.approvalRequests.openOf(caller.id).map((request) => {
     const covering = rulesOf(request, rules);
     const standing = standingOf(tx, caller.id, tx.approvalRequests.wordsOf(request.id), covering);
-    return [request.act, { request, standing }] as const;
+    return [request.act, { request, standing, brokenBy: brokenBy(tx, request) }] as const;
   });
   return { rules, open: new Map(open) };
 }
@@ -91,9 +97,10 @@ export function decideAct(ctx: Deciding, act: PlannedAct, before: Beforehand): J
   const known = before.open.get(actHash(ctx, act, rules));
   if (!known) throw new NeedsWords(act, rules);
   const { request, standing } = known;
+  const isBroken = mayBreak(known.brokenBy, rules);
   const isSatisfied = standing.isSatisfied && rules.every((rule) => standing.rules.some((each) => each.rule === rule));
   const until = grantedUntil(request, rules, now);
-  if (now >= until || !(request.broken || isSatisfied)) throw new NeedsWords(act, rules);
+  if (now >= until || !(isBroken || isSatisfied)) throw new NeedsWords(act, rules);
   if (request.grantedAt === undefined) tx.approvalRequests.grant(request.id, now, false);
   tx.approvalRequests.noteUse(request.id);
   if (request.broken || isOnce(rules)) tx.approvalRequests.end(request.id, 'done', now);
@@ -116,7 +123,7 @@ function breakFor(ctx: Deciding, act: PlannedAct, reason: string): JsonObject {
   const action = flagOf(act);
   const { object } = act;
   const at = world.now();
-  const broken = { id, at, by: caller.id, reason, action, object, requestId: undefined, acknowledged: undefined };
+  const broken = { id, at, by: caller.id, reason, action, object, requestId: undefined };
   tx.brokenGlass.insert(broken);
   const approval = { glass: id, action, reason };
   const deed = { object: { type: 'broken-glass', id }, approval } as const;
@@ -133,7 +140,7 @@ export function noteRestored({ tx, world }: Pick<Deciding, 'tx' | 'world'>): voi
   const by = localCaller.id;
   const reason = 'a backup was restored';
   const at = world.now();
-  tx.brokenGlass.insert({ id, at, by, reason, action, object: null, requestId: undefined, acknowledged: undefined });
+  tx.brokenGlass.insert({ id, at, by, reason, action, object: null, requestId: undefined });
   const deed = { object: { type: 'broken-glass', id }, approval: { glass: id, action, reason } } as const;
   tx.record(activityRecord(world, { keyid: by, action: 'approval.break-glass', deed }));
 }
@@ -264,7 +271,7 @@ function makeRequest(ctx: Deciding, act: PlannedAct, rules: readonly ApprovalRul
       ...(dialect !== undefined && { dialect }),
       ...(address !== undefined && { address }),
       ...(reason !== undefined && { reason }),
-      effects: effectsOf(act, object && shownObject(tx, object)),
+      effects: { ...effectsOf(act, object && shownObject(tx, object)), ...vouchedIn(ctx, act) },
     },
     createdAt: now,
     grantedAt: undefined,
@@ -284,6 +291,11 @@ function makeRequest(ctx: Deciding, act: PlannedAct, rules: readonly ApprovalRul
 function endOverdue(ctx: Omit<Deciding, 'caller'>): void {
   const { tx, world } = ctx;
   for (const request of tx.approvalRequests.open(purgedAtOnce)) lapse(ctx, request, rulesNow(tx, request, world.now()));
+}
+
+function vouchedIn({ tx, caller }: Deciding, { deed = {} }: PlannedAct): JsonObject {
+  const vouched = shownVouched(tx, caller.id, deed);
+  return vouched ? { vouched, objects: [] } : {};
 }
 
 function effectsOf({ deed = {}, after }: PlannedAct, before: JsonObject | null | undefined): JsonObject {

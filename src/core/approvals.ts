@@ -12,7 +12,9 @@ import { grantedUntil, rulesNow } from './approval-decision.ts';
 import { isApprover } from './approval-rules.ts';
 import {
   approvalProblem,
+  brokenBy,
   freshFactor,
+  mayBreak,
   needApprover,
   type ProvenFactor,
   type Standing,
@@ -21,6 +23,7 @@ import {
 } from './approval-words.ts';
 import type { Caller, Context } from './context.ts';
 import { dayLength } from './key-dependents.ts';
+import { isOfBreaker } from './persons.ts';
 import { sessionOf } from './sessions.ts';
 
 const mostListed = 100;
@@ -43,18 +46,21 @@ function knownOf({ tx, world }: Pick<Context, 'tx' | 'world'>, request: Approval
   const words = tx.approvalRequests.wordsOf(request.id);
   const rules = rulesNow(tx, request, now);
   const standing = standingOf(tx, request.requester, words, rules);
-  return { request, words, rules, standing, state: stateOf(request, rules, standing, now) };
+  const { isSatisfied } = standing;
+  const isBroken = mayBreak(brokenBy(tx, request), rules);
+  const state = stateOf(request, rules, { isSatisfied, isBroken }, now);
+  return { request, words, rules, standing, state };
 }
 
 function stateOf(
   request: ApprovalRequest,
   rules: readonly ApprovalRule[],
-  { isSatisfied }: Standing,
+  { isSatisfied, isBroken }: { readonly isSatisfied: boolean; readonly isBroken: boolean },
   now: number,
 ): RequestState {
   if (request.endedAt !== undefined) return request.state;
   if (now >= grantedUntil(request, rules, now)) return request.uses > 0 ? 'done' : 'expired';
-  return request.broken || isSatisfied ? 'granted' : 'pending';
+  return isBroken || isSatisfied ? 'granted' : 'pending';
 }
 
 interface ListInput {
@@ -180,7 +186,7 @@ export function breakGlass(ctx: Context, { id, reason, factor: given }: BreakInp
   const { request, rules, state } = findKnown(ctx, id);
   const session = sessionOf(caller);
   if (state !== 'pending') throw new KmsError('conflict', `the request is ${state} already`);
-  if (!mayBreak(caller, rules)) {
+  if (!canBreak(caller, rules)) {
     throw new KmsError('forbidden', 'the rules do not name you as one who may break the glass', { denies: true });
   }
   const factor = given ?? freshFactor(ctx);
@@ -190,14 +196,14 @@ export function breakGlass(ctx: Context, { id, reason, factor: given }: BreakInp
   const glass = world.newId('glass');
   const { action, object } = request.details;
   const by = caller.id;
-  tx.brokenGlass.insert({ id: glass, at: now, by, reason, action, object, requestId: id, acknowledged: undefined });
+  tx.brokenGlass.insert({ id: glass, at: now, by, reason, action, object, requestId: id });
   tx.approvalRequests.grant(id, now, true);
   ctx.note({ object: glassThing(glass), approval: { glass, id, action, reason, ...factorTold(factor) } });
   return getApprovalRequest(ctx, { id });
 }
 
-function mayBreak({ id, kind }: Caller, rules: readonly ApprovalRule[]): boolean {
-  return kind === 'user' && rules.length > 0 && rules.every(({ breakers }) => breakers.includes(id));
+function canBreak({ id, kind }: Caller, rules: readonly ApprovalRule[]): boolean {
+  return kind === 'user' && mayBreak(id, rules);
 }
 
 /** All for holders of `approval.rule` and `approval.read`; otherwise the caller's own. */
@@ -213,12 +219,14 @@ function isSomeApprover(tx: Tables, caller: Caller): boolean {
   return user !== undefined && tx.approvalRules.list().some((rule) => isApprover(rule, user));
 }
 
-/** By another than who broke it, as far as there is one: the administrator at the machine may, if they did not. */
+/** By another person than who broke it; the administrator at the machine may, if they did not. */
 export function acknowledgeBrokenGlass(ctx: Context, { id }: { readonly id: string }): BrokenAnswer {
   const { tx, world, caller } = ctx;
   const broken = tx.brokenGlass.byId(id);
   if (!broken) throw new KmsError('not-found', 'no glass was broken under this id');
-  if (broken.by === caller.id) throw new KmsError('forbidden', 'another must acknowledge it than who broke it');
+  if (isOfBreaker(tx, caller.id, broken)) {
+    throw new KmsError('forbidden', 'another must acknowledge it than who broke it, or could be who broke it');
+  }
   if (!broken.acknowledged) tx.brokenGlass.acknowledge(id, caller.id, world.now());
   ctx.note({ object: glassThing(id) });
   return brokenAnswer(tx, tx.brokenGlass.byId(id) ?? broken);
@@ -329,16 +337,16 @@ function mayAnswer(ctx: Context, { request, words, rules, state }: Known): Reque
   const withdraw = isOpen && (isOwn(ctx, request) || caller.flags.allows('approval.rule'));
   const none = { approve: false, deny: false, withdraw, breakGlass: false };
   if (state !== 'pending' || caller.kind !== 'user') return none;
-  const canBreak = mayBreak(caller, rules);
+  const breaks = canBreak(caller, rules);
   const user = tx.users.byId(caller.id);
-  if (!user || !rules.some((rule) => isApprover(rule, user))) return { ...none, breakGlass: canBreak };
+  if (!user || !rules.some((rule) => isApprover(rule, user))) return { ...none, breakGlass: breaks };
   if (words.some(({ userId }) => userId === caller.id)) {
-    return { ...none, breakGlass: canBreak, problem: 'you said your word already' };
+    return { ...none, breakGlass: breaks, problem: 'you said your word already' };
   }
   const problems = rules
     .filter((rule) => isApprover(rule, user))
     .map((rule) => approvalProblem(tx, caller.id, request.requester, rule));
   const approve = problems.includes(undefined);
   const [problem] = problems;
-  return { approve, deny: approve, withdraw, breakGlass: canBreak, ...(!approve && problem && { problem }) };
+  return { approve, deny: approve, withdraw, breakGlass: breaks, ...(!approve && problem && { problem }) };
 }

@@ -14,7 +14,7 @@ import { grantableFlags, mayTouch } from './authorization.ts';
 import type { Context, PublicContext } from './context.ts';
 import { type Lifetimes, type LinkSettings, linkTo } from './links.ts';
 import { logIn } from './logins.ts';
-import { noteMaker } from './persons.ts';
+import { noteWayIn } from './persons.ts';
 import { addUser, checkFree, checkUserNames, userAnswer, userDeed, userThing } from './users.ts';
 
 interface Invitation {
@@ -39,7 +39,7 @@ export function inviteUser(
 
 function invite(ctx: Context, fields: Body<'inviteUser'>): UserRow {
   const user = addUser(ctx, fields);
-  noteMaker(ctx, user.id);
+  noteWayIn(ctx, user.id);
   ctx.note({ object: userThing(user), ...changedRights(undefined, flagsOfText(user.flagsText)) });
   return user;
 }
@@ -61,7 +61,7 @@ function inviteAgain(ctx: Context, user: UserRow, fields: Body<'inviteUser'>): U
     updatedAt: world.now(),
   };
   tx.users.update(user.id, change);
-  noteMaker(ctx, user.id);
+  noteWayIn(ctx, user.id);
   ctx.note(userDeed(user, change));
   return { ...user, ...change };
 }
