@@ -1,6 +1,5 @@
 // API keys: make, list, get, change, delete, and find those that may use a ring. The secret is returned once, when the
 // key is made.
-
 import type { FullApiKey, SafeApiKey } from '../api/apikeys.ts';
 import type { Answer, Body } from '../api/endpoints.ts';
 import { hashApiKey } from '../crypto/fast-hash.ts';
@@ -144,7 +143,7 @@ function unknownApiKey(): KmsError {
 
 interface ApiKeyDraft {
   readonly accountId: string;
-  /** The owning user. */
+  /** The owning user: `createdBy`, if a user made it. */
   readonly userId?: string | undefined;
   readonly flags: JsonObject;
   readonly props: JsonObject;
@@ -181,7 +180,7 @@ export function makeApiKey({ tx, world }: Pick<Context, 'tx' | 'world'>, draft: 
     updatedAt: now,
   };
   tx.apiKeys.insert(key);
-  for (const giver of new Set([draft.createdBy, draft.userId ?? draft.createdBy])) tx.waysIn.note(key.id, giver);
+  tx.waysIn.note(key.id, draft.createdBy);
   return { key: secret ?? '', ...safeApiKey({ ...key, usedAt: undefined }) };
 }
 
@@ -407,8 +406,7 @@ const longestProps = 64 * 1024;
 export function validateApiKey(ctx: Context, input: ValidateInput): { valid: boolean } {
   if (input.activity) checkReport(input.activity);
   const hash = hashApiKey(input.key);
-  if (hash === undefined) return { valid: false };
-  const key = ctx.tx.apiKeys.credential(hash);
+  const key = hash === undefined ? undefined : ctx.tx.apiKeys.credential(hash);
   return key ? validated(ctx, key, input.activity) : { valid: false };
 }
 

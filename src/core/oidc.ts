@@ -168,7 +168,7 @@ export function loginByClaims(
   if (before?.issuer === issuer && before.subject !== subject) {
     throw refusal('forbidden', 'this user belongs to another person at the identity provider');
   }
-  // Who runs the provider, or set it, could be this User now, and add a second factor of their own.
+  // Without a second factor, those who run the provider could be this User now, and add one of their own.
   if (!tx.secondFactors.has(userId)) noteWayIn({ tx, caller: localCaller }, userId);
   const granted = grantByClaims(ctx, userId, before?.granted ?? [], flagsGiven(provider, claims));
   tx.oidc.link({ userId, issuer, subject, granted });

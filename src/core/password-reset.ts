@@ -88,7 +88,7 @@ export function completeReset(
   const user = checkReset(tx, input.token, now);
   tx.users.setPasswordHash(user.id, input.passwordHash, now);
   tx.userTokens.erase(user.id, 'reset');
-  // Without a second factor, who runs the mail could be this User now, and add one of their own.
+  // Without a second factor, those who run the mail could be this User now, and add one of their own.
   if (!tx.secondFactors.has(user.id)) noteWayIn({ tx, caller: localCaller }, user.id);
   tx.sessions.endAllOf(user.id, now);
   ctx.identify?.(user.id);

@@ -11,7 +11,7 @@ type People = Pick<Tables, 'secondFactors' | 'waysIn'>;
 /** Identities that are looked at behind one. */
 const mostBehind = 100;
 
-/** Notes that `giver` could get into an API key or a User's account from now on. */
+/** Notes that the caller could get into an API key or a User's account from now on. */
 export function noteWayIn(
   { tx, caller }: { readonly tx: Pick<Tables, 'waysIn'>; readonly caller: Pick<Caller, 'id'> },
   identity: string,
@@ -35,11 +35,11 @@ export function behind(
   for (const [each, until] of reached) {
     const ways = waysIn.since(each, vouchedAt(each));
     if (ways.length > mostWays || ++looked > mostBehind) return undefined;
-    for (const { giver, first, last } of ways) {
+    for (const { who, first, last } of ways) {
       const at = Math.min(last, until);
-      if (first > until || at <= (reached.get(giver) ?? -1)) continue;
-      reached.delete(giver);
-      reached.set(giver, at);
+      if (first > until || at <= (reached.get(who) ?? -1)) continue;
+      reached.delete(who);
+      reached.set(who, at);
     }
   }
   return new Set(reached.keys());

@@ -1,5 +1,5 @@
-// Who asks never approves, by whichever way they got into the other identity: every way into an API key or a User's
-// account, whoever gave it and whoever asks. A chain of ways is not broken by deleting a link of it.
+// One person never asks and approves, by whichever way they got into the other identity: every way into an API key or a
+// User's account, for each giver and each caller. A chain of ways is not broken by deleting a link of it.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Mail } from '../../src/core/links.ts';
@@ -239,7 +239,7 @@ test('without a second factor, a password set by mail is a way in for who runs t
     const body = { token, password: goodPassword };
     assert.equal((await d.a.call('POST', '/auth/basic/reset-password-complete', body, { key: null })).status, 200);
     const [handle] = d.a.tenants;
-    return handle?.handle.store.read(({ waysIn }) => waysIn.since(user.id, 0).map(({ giver }) => giver));
+    return handle?.handle.store.read(({ waysIn }) => waysIn.since(user.id, 0).map(({ who }) => who));
   };
   assert.deepEqual(await reset(d.ada), [d.a.root.keyid]);
   assert.deepEqual(await reset(await person(d.a)), [d.a.root.keyid, 'local']);
@@ -261,7 +261,7 @@ test('an approver who came after the rule was set counts once it vouches for the
     await d.ok(d.root, 'PATCH', path, body);
     return effects;
   };
-  // What does not change the approvers vouches for none of them.
+  // Changes that leave the approvers as they are vouch for none of them.
   for (const harmless of [{ name: 'nicer' }, { count: 1 }, { approvers: { flag: 'approval.give' } }]) {
     assert.deepEqual((await change(harmless)).vouched, undefined);
     assert.deepEqual(await could(), [true, false]);
@@ -357,7 +357,7 @@ test('ways keep to the model: who could have got in then approves never, whateve
       const r = prng(seed);
       const people = [callerOf(d.ada), d.root];
       const callers: Caller[] = [...people];
-      /** Who could have got in, by the id of the identity. */
+      /** Those who could have got in, by the id of the identity. */
       const could = new Map<string, Set<string>>(callers.map(({ id }) => [id, new Set([id])]));
       const give = (into: string, to: string) => {
         const known = could.get(into) ?? new Set([into]);

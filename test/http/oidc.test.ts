@@ -690,7 +690,7 @@ test('a login with the provider is a way in for who set it, unless the user has 
   await using o = await place({ createUsers: true });
   const [seat] = o.a.tenants;
   const givers = async (id: string) =>
-    seat?.handle.store.read(({ waysIn }) => waysIn.since(id, 0).map(({ giver }) => giver));
+    seat?.handle.store.read(({ waysIn }) => waysIn.since(id, 0).map(({ who }) => who));
   const made = (await o.logIn('bob')).body.user;
   assert.deepEqual(await givers(made.id), ['local']);
   const { user, password } = (await o.a.call('POST', '/auth/users', ada)).body;

@@ -1,7 +1,7 @@
 // Approvals: the step that makes their tables. Statements of a released step never change.
 export const approvalSchema: readonly string[] = [
-  // `terms` are the rule's own fields in JSON; `vouched` are ids of Users whom its maker stood for, each with the number
-  // of the last way in (`ways_in`) that there was then.
+  // `terms` are the rule's own fields in JSON; `vouched` are ids of Users whom its maker stood for, each with the
+  // number of the last way in (`ways_in`) that there was then.
   `CREATE TABLE approval_rules (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
@@ -59,18 +59,18 @@ export const approvalSchema: readonly string[] = [
   )`,
   `CREATE INDEX broken_glass_of ON broken_glass (request_id) WHERE request_id IS NOT NULL`,
   `CREATE INDEX broken_glass_open ON broken_glass (seq) WHERE acknowledged_at IS NULL`,
-  // Who was given a way into an API key or a User's account. `first` is the number of the first way, if it was given
-  // more than once.
+  // Callers that were given a way into an API key or a User's account. If it was more than once, `first` is the number
+  // of the first way.
   `CREATE TABLE ways_in (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     identity TEXT NOT NULL,
-    giver TEXT NOT NULL,
+    who TEXT NOT NULL,
     first INTEGER,
-    UNIQUE (identity, giver)
+    UNIQUE (identity, who)
   )`,
-  `CREATE INDEX ways_in_by_giver ON ways_in (giver)`,
-  // Of API keys that are there already, owner, maker and makers of proofs are known, though not in which order.
-  `INSERT INTO ways_in (identity, giver, first) SELECT id, user_id, 0 FROM api_keys WHERE user_id IS NOT NULL
+  `CREATE INDEX ways_in_of ON ways_in (who)`,
+  // For API keys that are there already, owner, maker and makers of proofs are known, though not in which order.
+  `INSERT INTO ways_in (identity, who, first) SELECT id, user_id, 0 FROM api_keys WHERE user_id IS NOT NULL
     UNION SELECT id, created_by, 0 FROM api_keys WHERE created_by IS NOT NULL
     UNION SELECT apikey_id, created_by, 0 FROM api_key_proofs WHERE created_by IS NOT NULL`,
   // The second factor that the session last proved, and when.
