@@ -96,11 +96,11 @@ export function decideAct(ctx: Deciding, act: PlannedAct, before: Beforehand): J
   if (breaking !== undefined) return breakFor(ctx, act, breaking);
   const known = before.open.get(actHash(ctx, act, rules));
   if (!known) throw new NeedsWords(act, rules);
-  const { request, standing } = known;
-  const isBroken = mayBreak(known.brokenBy, rules);
+  const { standing } = known;
+  const request = { ...known.request, broken: mayBreak(known.brokenBy, rules) };
   const isSatisfied = standing.isSatisfied && rules.every((rule) => standing.rules.some((each) => each.rule === rule));
   const until = grantedUntil(request, rules, now);
-  if (now >= until || !(isBroken || isSatisfied)) throw new NeedsWords(act, rules);
+  if (now >= until || !(request.broken || isSatisfied)) throw new NeedsWords(act, rules);
   if (request.grantedAt === undefined) tx.approvalRequests.grant(request.id, now, false);
   tx.approvalRequests.noteUse(request.id);
   if (request.broken || isOnce(rules)) tx.approvalRequests.end(request.id, 'done', now);

@@ -170,7 +170,11 @@ function Vouched({ of }: { readonly of: NonNullable<ApprovalRequest['effects']['
         {of.map((person) => (
           <li key={person.id}>
             <Person of={person} />
-            {person.reached && <span data-tone="warn">: who asks could have got into this account</span>}
+            {person.reached && (
+              <span data-tag data-tone="warn">
+                who asks could have got in
+              </span>
+            )}
           </li>
         ))}
       </ul>
