@@ -306,6 +306,8 @@ test('a caller that cannot see or do something is told, and nothing is begun', a
 test('mistakes are found before anything is done, each with its place and what was probably meant', async () => {
   await using d = await servedDesk();
   const long = 'x'.repeat(300);
+  const proved = 'accountId: admin\nproofs: ';
+  const jwt = "kind: jwt, issuer: 'https://a.example', audience: kms, subject: me";
   for (const [text, expected] of [
     ['kind: acount\nname: a\n', /^kms: f\.yaml:1:1: unknown kind 'acount'.*did you mean account\?/],
     ['kind: account\n', /f\.yaml:1:1: name: is required/],
@@ -346,6 +348,19 @@ test('mistakes are found before anything is done, each with its place and what w
     ['kind: account\nname: a\nprops: {managedBy: me}\n', /props\.managedBy: is the mark/],
     ['kind: account\nname: a\nprops: {n: 12345678901234567890}\n', /cannot be kept exactly/],
     ['kind: account\nname: a\nprops: {n: .inf}\n', /out of range/],
+    [`kind: apikey\nname: a\n${proved}[{kind: jwt}]\n`, /f\.yaml:4:10: proofs\.0\.issuer: is required/],
+    [`kind: apikey\nname: a\n${proved}[{kind: jwt, issuer: 'https://a.example'}]\n`, /proofs\.0\.audience: is req/],
+    [`kind: apikey\nname: a\n${proved}[{${jwt}, jwks: {}}]\n`, /proofs\.0\.jwks: expected keys/],
+    [`kind: apikey\nname: a\n${proved}[{${jwt}, jwks: {keys: [1, {}]}}]\n`, /proofs\.0\.jwks: expected keys/],
+    // Anchors end with their document, and come before what names them.
+    ['kind: apikey\nname: a\nexpiresAt: *nope\n', /f\.yaml:3:12: there is no anchor &nope before it/],
+    ['kind: account\nname: &n a\n---\nkind: account\nname: *n\n', /f\.yaml:5:7: there is no anchor &n before it/],
+    ['- {kind: account, name: *n}\n- {kind: account, name: &n a}\n', /f\.yaml:1:25: there is no anchor &n before/],
+    ['- *x\n', /f\.yaml:1:3: there is no anchor &x/],
+    ['*x\n', /f\.yaml:1:1: there is no anchor &x/],
+    ['kind: account\nname: a\nprops: {a: [1, *x]}\n', /f\.yaml:3:16: there is no anchor &x/],
+    ['kind: account\nname: a\nprops: {*x : 1}\n', /f\.yaml:3:9: expected fields/],
+    ['kind: account\nname: a\nprops: {a: &x {b: 1}, <<: *x}\n', /f\.yaml:3:23: merge keys/],
     ['hello\n', /f\.yaml:1:1: expected an object with kind and name/],
   ] as const) {
     await write(d, 'f.yaml', text);

@@ -16,9 +16,9 @@ interface Unmarked {
   readonly isUnfinished?: true;
 }
 
-/** Properties and mark of an object, apart. */
+/** Properties and mark of an object, apart. What is no text is no mark, and no property that a file could name. */
 export function unmarked({ managedBy, ...props }: JsonObject): Unmarked {
-  if (typeof managedBy !== 'string') return { props: managedBy === undefined ? props : { ...props, managedBy } };
+  if (typeof managedBy !== 'string') return { props };
   if (!managedBy.endsWith(unfinished)) return { props, managedBy };
   return { props, managedBy: managedBy.slice(0, -unfinished.length), isUnfinished: true };
 }

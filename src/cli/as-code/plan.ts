@@ -4,6 +4,7 @@ import type { KindName } from '../../api/configuration.ts';
 import { isKnownFlag, likelyFlag, parseFlags } from '../../model/flags.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { nearest } from '../../model/nearest.ts';
+import { grantedIn } from './differing.ts';
 import { stateDigest } from './digest.ts';
 import { type FileObject, FileProblems } from './files.ts';
 import type { Around, Desk, Difference, Found, Path, Wanted } from './kind.ts';
@@ -119,7 +120,7 @@ function checkObject(object: FileObject, { found, twins, isUnseen }: Sight, chec
     const ids = twins.slice(0, 3).map(({ id }) => id);
     add(['name'], `${twins.length} ${kind.noun[1]} have this name (${ids.join(', ')}): give all but one another`);
   }
-  if (!options.anyFlag) for (const { path, message } of oddFlags(object.fields.flags)) add(path, message);
+  if (!options.anyFlag) for (const { path, message } of oddFlags(object.fields.flags, found)) add(path, message);
   for (const { path, message } of missingReferences(object, check)) add(path, message);
   if (kind.onlyHere !== undefined && !around.isLocal) add(['kind'], kind.onlyHere);
   if (twins.length > 0 || isUnseen) return;
@@ -127,10 +128,11 @@ function checkObject(object: FileObject, { found, twins, isUnseen }: Sight, chec
   for (const { path, message } of kind.problems(object, found, differences, around)) add(path, message);
 }
 
-/** Flags outside the table, which grant nothing here. */
-function oddFlags(flags: unknown): { readonly path: Path; readonly message: string }[] {
+/** Flags outside the table, which grant nothing here; one that the object has already is no slip of the pen. */
+function oddFlags(flags: unknown, found: Found | undefined): { readonly path: Path; readonly message: string }[] {
+  const held = new Set(grantedIn(found?.fields.flags));
   return Object.keys(Object(flags))
-    .filter((flag) => !isKnownFlag(flag))
+    .filter((flag) => !isKnownFlag(flag) && !held.has(flag.toLowerCase()))
     .map((flag) => {
       const near = likelyFlag(flag);
       const question =

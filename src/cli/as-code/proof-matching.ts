@@ -2,7 +2,7 @@
 // differs in that is another proof, which is added before the former one is removed.
 import { createHash, X509Certificate } from 'node:crypto';
 import type { Proof } from '../../api/proofs.ts';
-import { KmsError } from '../../errors.ts';
+import { invalidField, KmsError } from '../../errors.ts';
 import { isJsonObject, type JsonObject, sameJson } from '../../model/json.ts';
 import { checkedTrust, type TrustInput } from '../../model/trust.ts';
 import type { Problem } from './kind.ts';
@@ -72,6 +72,8 @@ function jwtIdentity(proof: JsonObject): JsonObject {
 }
 
 function trustOf({ issuer, audience, subject, claims, jwks, jwksUrl, ca, once, longest }: TrustInput) {
+  if (!issuer) throw invalidField('issuer', 'is required for a proof of the kind jwt');
+  if (!audience) throw invalidField('audience', 'is required for a proof of the kind jwt');
   const given = { issuer, audience, subject, claims, jwks, jwksUrl, ca, once, longest };
   const entries = Object.entries(given).filter(([, value]) => value !== undefined);
   // Cast: undefined entries are gone.
@@ -145,8 +147,10 @@ function newProblems(proof: JsonObject, path: Problem['path']): Problem[] {
 }
 
 function trustProblems(proof: JsonObject, path: Problem['path']): Problem[] {
-  for (const field of ['issuer', 'audience'] as const) {
-    if (proof[field] === undefined) return [{ path, message: `${field}: is required for a proof of the kind jwt` }];
+  const { keys } = Object(proof.jwks);
+  const isKey = (key: unknown): boolean => isJsonObject(key) && typeof key.kty === 'string';
+  if (proof.jwks !== undefined && !(Array.isArray(keys) && keys.length > 0 && keys.every(isKey))) {
+    return [{ path: [...path, 'jwks'], message: 'expected keys: a list of public keys (RFC 7517)' }];
   }
   try {
     trustOf(proof as unknown as TrustInput);
