@@ -24,6 +24,7 @@ interface Failure {
 export interface Applied {
   readonly done: readonly Step[];
   readonly failed: readonly Failure[];
+  /** Those of failed steps too, unless what they open is gone. */
   readonly secrets: readonly KeptSecret[];
 }
 
@@ -83,12 +84,18 @@ function keyOf(kind: KindName, name: string): string {
   return JSON.stringify([kind, kinds[kind].nameKey(name)]);
 }
 
-/** @param onDone called with each step that is done. */
+interface ApplyOptions {
+  readonly places: SecretPlaces | undefined;
+  /** Once it aborts, no further step is begun; those under way are finished. */
+  readonly signal: AbortSignal;
+  /** Called with each step that is done. */
+  onDone(step: Step): Promise<void>;
+}
+
 export async function applyTasks(
   desk: Desk,
   tasks: readonly Task[],
-  places: SecretPlaces | undefined,
-  onDone: (step: Step) => Promise<void>,
+  { places, signal, onDone }: ApplyOptions,
 ): Promise<Applied> {
   const done: Step[] = [];
   const failed: Failure[] = [];
@@ -97,9 +104,9 @@ export async function applyTasks(
     if (failed.length > 0) break;
     await inParallel(group, async (task) => {
       // An appliance that cannot be reached is not asked again and again.
-      if (failed.some(({ error }) => isOfAll(error))) return;
+      if (signal.aborted || failed.some(({ error }) => isOfAll(error))) return;
       try {
-        secrets.push(...(await doTask(desk, task, places)));
+        await doTask(desk, task, places, secrets);
         done.push(task.step);
         await onDone(task.step);
       } catch (error) {
@@ -124,30 +131,31 @@ const noPlaces: ReservedPlaces = {
   release: async () => undefined,
 };
 
-/** Returns the secrets that were kept. */
+/** @param secrets gets those that were kept. */
 async function doTask(
   desk: Desk,
   { step, found }: Task,
   places: SecretPlaces | undefined,
-): Promise<readonly KeptSecret[]> {
+  secrets: KeptSecret[],
+): Promise<void> {
   const kind = kinds[step.kind];
   if (step.action === 'remove') {
     if (found) await kind.remove?.(desk, found);
-    return [];
+    return;
   }
-  const { name, fields = {} } = step;
+  const { name, fields = {}, isUnfinished } = step;
   // Before the object is made: a secret that cannot be kept is useless.
-  const reserved = step.secrets.length > 0 && places ? await places.reserve(step.kind, name, step.secrets) : noPlaces;
+  const reserved =
+    step.secrets.length > 0 && places ? await places.reserve(step.kind, name, step.secrets, isUnfinished) : noPlaces;
   const workplace: Workplace = { ...desk, deliver: reserved.deliver, withdraw: reserved.withdraw };
   const wanted: Wanted = { kind: step.kind, name, fields };
   try {
-    if (found && step.action === 'create') await kind.remove?.(desk, found);
-    if (step.action === 'create') await kind.create(workplace, wanted);
+    if (step.action === 'create') await kind.create(workplace, wanted, found);
     else if (found) await change(workplace, step, wanted, found);
   } finally {
+    secrets.push(...reserved.kept);
     await reserved.release();
   }
-  return reserved.kept;
 }
 
 /** A change; one that adopts the object sets the mark along with its properties. */

@@ -30,7 +30,7 @@ export interface Step {
   readonly adopts?: true;
   /** It may be there already: the caller cannot see it. */
   readonly isUnseen?: true;
-  /** It is there half made: an earlier run was cut off. */
+  /** It, or one of its secrets, is there half made: an earlier run was cut off. */
   readonly isUnfinished?: true;
   /** Why it cannot be done now. */
   readonly blocked?: string;
@@ -165,7 +165,8 @@ function stepFor(desk: Desk, object: FileObject, { found, isUnseen }: Sight, opt
   const common = { kind: name, name: own, fields };
   const missing = (known: Found | undefined, changes: readonly Difference[]) =>
     missingOf(kind.flagsFor(wanted, known, changes), options, known?.id === desk.caller);
-  if (!found || found.isUnfinished) {
+  const isUnfinished = found?.isUnfinished && found.managedBy === desk.managedBy;
+  if (!found || isUnfinished) {
     return {
       action: 'create',
       ...common,
@@ -173,7 +174,7 @@ function stepFor(desk: Desk, object: FileObject, { found, isUnseen }: Sight, opt
       secrets: kind.secrets(wanted, undefined),
       ...(found && { before: stateDigest(found), isUnfinished: true }),
       ...(isUnseen && { isUnseen: true }),
-      missingFlags: missing(undefined, []),
+      missingFlags: missing(found, []),
     };
   }
   const adopts = options.adopt && kind.remove !== undefined && found.managedBy !== desk.managedBy;
@@ -183,7 +184,8 @@ function stepFor(desk: Desk, object: FileObject, { found, isUnseen }: Sight, opt
   const missingFlags = missing(found, differences);
   const secrets = kind.secrets(wanted, found);
   const before = stateDigest(found);
-  return { action: 'update', ...common, differences, before, secrets, missingFlags, ...(adopts && { adopts }) };
+  const more = { ...(adopts && { adopts }), ...(kind.isHalfDone?.(wanted, found) && { isUnfinished: true as const }) };
+  return { action: 'update', ...common, differences, before, secrets, missingFlags, ...more };
 }
 
 /** @param isSelf whether it is the caller itself, who may hold flags that it does not grant. */
@@ -194,7 +196,12 @@ function missingOf(needed: readonly string[], { flags }: PlanOptions, isSelf: bo
 }
 
 async function blockedOrNot(desk: Desk, step: Step, found: Found | undefined): Promise<Step> {
-  const blocked = found && (await kinds[step.kind].blockedBecause?.(desk, found, step.differences));
+  if (!found) return step;
+  const { blockedBecause, keptBecause } = kinds[step.kind];
+  const blocked =
+    step.action === 'create'
+      ? await keptBecause?.(desk, found, new Set())
+      : await blockedBecause?.(desk, found, step.differences);
   return blocked === undefined ? step : { ...step, blocked };
 }
 

@@ -17,6 +17,8 @@ const fieldsOfKind: Readonly<Record<string, readonly string[]>> = {
 /** Changes that make the proofs of a key those of its file. */
 interface ProofChanges {
   readonly added: readonly JsonObject[];
+  /** Those added of which a run that was cut off has left one. */
+  readonly again: readonly JsonObject[];
   readonly switched: readonly { readonly proof: Proof; readonly active: boolean }[];
   readonly removed: readonly Proof[];
 }
@@ -29,6 +31,7 @@ export function proofsIn(fields: JsonObject): readonly JsonObject[] {
 export function proofChanges(wanted: readonly JsonObject[], shown: readonly Proof[]): ProofChanges {
   const rest = new Set(shown.filter(({ kind }) => kind !== 'secret'));
   const added: JsonObject[] = [];
+  const again: JsonObject[] = [];
   const switched: { proof: Proof; active: boolean }[] = [];
   for (const each of wanted) {
     const identity = wantedIdentity(each);
@@ -37,11 +40,17 @@ export function proofChanges(wanted: readonly JsonObject[], shown: readonly Proo
       added.push(each);
       continue;
     }
-    rest.delete(proof);
     const active = each.active !== false;
+    // Its secret may be lost: it is switched on once that is kept, and then it is used.
+    if (active && !proof.active && proof.lastUsedAt === null && proofLabel(each) !== undefined) {
+      added.push(each);
+      again.push(each);
+      continue;
+    }
+    rest.delete(proof);
     if (proof.active !== active) switched.push({ proof, active });
   }
-  return { added, switched, removed: [...rest] };
+  return { added, again, switched, removed: [...rest] };
 }
 
 /** The identity of a proof in a file. */
