@@ -93,7 +93,9 @@ async function mustBeWhole(d: ServedDesk): Promise<void> {
     assert.match(await text(`${name}.${label}`), new RegExp(`AWS_ACCESS_KEY_ID=${id}\n`));
   }
   const [token] = /(?<=token=)\S+/.exec(await text('ada.invite')) ?? [];
-  const { status } = await d.appliance.call('GET', `/auth/user/invite-validate?token=${token}`, undefined, { key: null });
+  const { status } = await d.appliance.call('GET', `/auth/user/invite-validate?token=${token}`, undefined, {
+    key: null,
+  });
   assert.equal(status, 200, 'the link of the invite works');
 }
 
@@ -122,4 +124,164 @@ test('cut off at any request, the next run makes whole what was begun', async ()
     assert.deepEqual(drafts, []);
     assert.ok(last < 60);
   }
+});
+
+test('a signal begins no further step, and leaves those under way to their end', async () => {
+  for (const path of ['/auth/user/invite', '/auth/apikey?', '/auth/apikeys/']) {
+    await using d = await begun();
+    const stop = new AbortController();
+    const stopped = await through(
+      d,
+      async (request, served) => {
+        if (isChange(request) && request.url.includes(path)) stop.abort('SIGTERM');
+        return served();
+      },
+      () => d.kms('apply -f f.yaml --secrets-out secrets', { signal: stop.signal }),
+    );
+    assert.doesNotMatch(stopped.stderr, /left|cannot reach/);
+    if (stopped.code !== 0) {
+      assert.equal(stopped.code, 143);
+      assert.match(stopped.stderr, /interrupted; \d of \d changes are done, none is half done; run it again to go on/);
+    }
+    const again = await d.kms('apply -f f.yaml --secrets-out secrets');
+    assert.equal(again.code, 0, `without a word, since nothing is unfinished: ${again.stderr}`);
+    await mustBeWhole(d);
+  }
+});
+
+test('a sealed secret is written before what it opens is live, and a key whose secret cannot be is taken back', async () => {
+  await using d = await begun();
+  await writeFile(d.path('age.pub'), 'age1lvyvwawkr0mcnnnncaghunadrqkmuf9e6507x9y920xxpp866cnql7dp2z\n');
+  let written = '';
+  const unwritten: string[] = [];
+  await through(
+    d,
+    async (request, served) => {
+      const { url, method } = request;
+      const isActivation = method === 'PUT' && url.includes('/auth/apikeyid') && (await request.clone().json()).active;
+      if (isActivation && !written.includes('new apikey:\n-----BEGIN AGE')) unwritten.push(url);
+      return served();
+    },
+    () =>
+      d.kms('apply -f f.yaml --secrets-to age.pub', {
+        onStdout(text) {
+          written += text;
+        },
+      }),
+  );
+  assert.deepEqual(unwritten, []);
+  assert.equal(written.match(/BEGIN AGE/g)?.length, 7);
+  const json = await d.kms('apply -f f.yaml --secrets-to age.pub --json');
+  assert.deepEqual([json.code, /--secrets-to with --json needs --secrets-out/.test(json.stderr)], [2, true]);
+  const key = 'age1lvyvwawkr0mcnnnncaghunadrqkmuf9e6507x9y920xxpp866cnql7dp2z';
+  await writeFile(d.path('two.pub'), `${key}\n${key}\n`);
+  const two = await d.kms('apply -f f.yaml --secrets-to two.pub');
+  assert.match(two.stderr, /expected one recipient in the file of --secrets-to, found 2/);
+});
+
+test('a user whom somebody else made is not taken over', async () => {
+  await using d = await begun();
+  const victim = {
+    username: 'ada',
+    email: 'victim@example.org',
+    firstName: 'V',
+    lastName: 'V',
+    flags: { 'a.b': true },
+  };
+  const other = await through(
+    d,
+    async (request, served) => {
+      if (request.url.endsWith('/auth/user/invite')) await d.appliance.call('POST', '/auth/users', victim);
+      return served();
+    },
+    () => d.kms('apply -f f.yaml --secrets-out secrets'),
+  );
+  assert.equal(other.code, 1);
+  assert.match(other.stderr, /user ada: .*username/);
+  const { body } = await d.appliance.call('GET', '/auth/users/ada');
+  assert.deepEqual([body.email, body.flags], [victim.email, victim.flags]);
+  // Also one who is only invited.
+  await d.appliance.call('DELETE', '/auth/users/ada');
+  const { body: invited } = await d.appliance.call('POST', '/auth/user/invite', victim);
+  const { key } = (await d.appliance.keyWith('user.invite', 'user.update', 'a.b')) as {
+    key: string;
+  };
+  await writeFile(d.path('ada.yaml'), after.slice(after.indexOf('kind: user'), after.indexOf('---\nkind: keyring')));
+  const { args, env } = d.network(key);
+  const blind = await d.kms([...args, ...'apply -f ada.yaml --secrets-out blind'.split(' ')], { env });
+  assert.equal(blind.code, 1, blind.stdout);
+  const token = new URL(invited.loginUrl).searchParams.get('token');
+  const link = `/auth/user/invite-validate?token=${token}`;
+  assert.equal((await d.appliance.call('GET', link, undefined, { key: null })).status, 200);
+});
+
+test('two runs at once: each thing is made by one, and the other says so', async () => {
+  for (const [held, part, expected] of [
+    ['/auth/apikeyid', '"active":true', /somebody else has removed/],
+    ['/auth/apikeyid', '(secret unfinished)', /API key old: the API key has a secret/],
+    ['/auth/users/ada', '', /somebody else has invited/],
+  ] as const) {
+    await using d = await begun();
+    // The first run stops before its last request until the second is done.
+    const second = Promise.withResolvers<void>();
+    let isFirst = true;
+    const reached = Promise.withResolvers<void>();
+    const [one, two] = await through(
+      d,
+      async (request, served) => {
+        const isHeld = isChange(request) && request.url.includes(held);
+        if (isFirst && isHeld && (await request.clone().text()).includes(part)) {
+          isFirst = false;
+          reached.resolve();
+          await second.promise;
+        }
+        return served();
+      },
+      () =>
+        Promise.all([
+          d.kms('apply -f f.yaml --secrets-out one --yes').finally(() => reached.resolve()),
+          reached.promise.then(async () => {
+            const ran = await d.kms('apply -f f.yaml --secrets-out secrets --yes');
+            second.resolve();
+            return ran;
+          }),
+        ]),
+    );
+    assert.equal(two.code, 0, two.stderr);
+    assert.equal(one.code, 1, `${held} ${one.stdout}`);
+    assert.match(one.stderr, expected);
+    assert.doesNotMatch(one.stderr, /switched off/);
+  }
+});
+
+test('only what a run made is taken for unfinished, whatever properties say', async () => {
+  await using d = await begun();
+  const mark = { managedBy: 'kms-apply (unfinished)' };
+  await d.appliance.call('POST', '/managed-keys', { name: 'valuable', deletionAllowed: true, props: mark });
+  await d.appliance.call('POST', '/auth/accounts', { uid: 'acc', props: mark });
+  const { body: key } = await d.appliance.call('POST', '/auth/apikey', {
+    accountId: (await d.appliance.call('GET', '/auth/accounts/acc?uid=true')).body.id,
+    name: 'live',
+    props: mark,
+  });
+  const user = { username: 'eve', email: 'eve@example.org', firstName: 'E', lastName: 'E', props: mark };
+  await d.appliance.call('POST', '/auth/users', user);
+  const file = ['managed-key\nname: valuable', 'account\nname: acc', 'apikey\nname: live', 'user\nname: eve'];
+  await writeFile(d.path('f.yaml'), file.map((each) => `kind: ${each}\n`).join('---\n'));
+  assert.equal((await d.kms('plan -f f.yaml')).code, 0);
+  // One that could be: its removal takes the flags of a removal.
+  await d.appliance.call('PUT', '/auth/apikeyid', { apikeyid: key.keyid, op: 'merge', active: false });
+  const { stdout } = await d.kms('plan -f f.yaml');
+  assert.match(stdout, /\+ API key live\n.*! an earlier run was cut off: it is made again/s);
+  const maker = (await d.appliance.keyWith(
+    'apikey.create',
+    'apikey.read',
+    'apikey.update',
+    'account.read',
+    'user.read',
+    'key.list',
+  )) as { key: string };
+  const { args, env } = d.network(maker.key);
+  const flagless = await d.kms([...args, ...'plan -f f.yaml'.split(' ')], { env });
+  assert.match(flagless.stdout, /the permission flag apikey\.delete is missing/);
 });

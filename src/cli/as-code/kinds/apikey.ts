@@ -235,8 +235,14 @@ async function addSecret(desk: Workplace, fields: JsonObject, found: FoundKey): 
   const props = fields.props ?? found.fields.props;
   const setProps = (all: JsonObject) => client.updateApiKey({ apikeyid: found.id, op: 'replace', props: all });
   await setProps(marked(props, found.managedBy ?? '', 'secret'));
-  await ifThere(client.removeProof({ keyid: found.id, proof: 'secret' }));
-  await addProof(desk, found.id, { kind: 'secret' });
+  if (found.fields.secret === null) await ifThere(client.removeProof({ keyid: found.id, proof: 'secret' }));
+  try {
+    await addProof(desk, found.id, { kind: 'secret' });
+  } catch (error) {
+    // Another run was faster: that secret is not lost.
+    if (error instanceof KmsError && error.code === 'conflict') await setProps(keepingMark(props, found));
+    throw error;
+  }
   await setProps(keepingMark(props, found));
 }
 
