@@ -1,5 +1,5 @@
 // Applies that are cut off: at every request, by a kill, a signal, an appliance that goes away, or another run beside
-// them. Nothing live is left whose secret nobody has, and the next run makes it whole.
+// them. Nothing live is left whose secret is lost, and the next run makes it whole.
 import assert from 'node:assert/strict';
 import { readdir, readFile, writeFile } from 'node:fs/promises';
 import test from 'node:test';

@@ -422,7 +422,7 @@ test('a key whose secret cannot be kept is not left behind', async () => {
   const lost = await d.kms('apply -f two.yaml --secrets-out secrets');
   app.fetch = served;
   assert.equal(lost.code, 1);
-  assert.match(lost.stderr, /so the API key was removed again/);
+  assert.match(lost.stderr, /so the API key apik_\w+ was removed again/);
   assert.equal((await d.kms('apikey show two')).code, 1);
   assert.deepEqual(
     (await readdir(d.path('secrets'))).filter((name) => name.startsWith('.')),
@@ -459,12 +459,10 @@ test('no secret is shown, in the plan, in the output, or sealed in clear', async
   await write(d, 'age.pub', '# a comment\nage1lvyvwawkr0mcnnnncaghunadrqkmuf9e6507x9y920xxpp866cnql7dp2z\n');
   await write(d, 'bad.pub', 'AGE-SECRET-KEY-1QQQQ\n');
   assert.equal((await d.kms('apply -f team.yaml --secrets-to bad.pub')).code, 1);
-  const ran = await d.kms('apply -f team.yaml --secrets-to age.pub --json');
+  const ran = await d.kms('apply -f team.yaml --secrets-to age.pub');
   assert.equal(ran.code, 0, ran.stderr);
   assert.doesNotMatch(ran.stdout + ran.stderr, /kms_[0-9A-Za-z]{43}|SECRET_ACCESS_KEY=|token=|PRIVATE KEY/);
-  const { secrets } = JSON.parse(ran.stdout);
-  assert.equal(secrets.length, 5);
-  for (const { sealed } of secrets) assert.match(sealed, /^-----BEGIN AGE ENCRYPTED FILE-----\n/);
+  assert.equal(ran.stdout.match(/:\n-----BEGIN AGE ENCRYPTED FILE-----\n/g)?.length, 5);
 });
 
 test('two API keys of one name are told, not guessed', async () => {

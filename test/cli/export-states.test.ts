@@ -29,7 +29,7 @@ const over = (d: ServedDesk, line: string): Promise<Ran> => {
   return d.kms([...args, ...line.split(' ')], { env });
 };
 
-/** What plans of the exported objects have to say. */
+/** Says `nothing`, or all that a plan of the exported objects says. */
 async function planOfExport(d: ServedDesk): Promise<string> {
   const { code, stdout, stderr } = await over(d, 'export');
   assert.equal(code, 0, stderr);

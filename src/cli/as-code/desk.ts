@@ -37,7 +37,7 @@ export async function deskAt(cli: Cli, connection: Connection, options: DeskOpti
     appliance: (await connection.applianceId()) ?? null,
     withPlan(digest) {
       const header = { [planHeader]: digest };
-      // What was begun is finished: a change whose answer is lost may have happened.
+      // A change whose answer is lost may have happened, so each is waited for.
       const { baseUrl, steadyFetch: fetch, headers, tenantHeaders } = connection;
       const named = { ...headers, ...tenantHeaders, ...header };
       const timeout = Number.POSITIVE_INFINITY;

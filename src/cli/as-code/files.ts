@@ -232,7 +232,7 @@ class Reader {
   #scalar({ value }: Scalar, refuse: (message: string) => typeof failed): unknown {
     if (typeof value === 'bigint') {
       const number = Number(value);
-      // As it is, or in the digits by which the API shows such a number.
+      // Exactly, or in the digits by which the API shows such a number.
       const isKept = Number.isFinite(number) && (BigInt(number) === value || String(number) === String(value));
       return isKept ? number : refuse('holds a number that cannot be kept exactly');
     }

@@ -1,8 +1,9 @@
 // The mark `props.managedBy` of objects that came from a configuration: it is set when they are made, kept by every
-// change, and left out of what files say and of what is compared. It also tells what a run that was cut off left undone.
+// change, and left out of what files say and of what is compared. It also tells what a run that was cut off has left
+// undone.
 import type { JsonObject } from '../../model/json.ts';
 
-/** What stands behind the mark until an object is whole: it is being made, or only its secret is. */
+/** Words behind the mark until an object is whole: it is being made, or only its secret is. */
 const lacking = { all: ' (unfinished)', secret: ' (secret unfinished)' } as const;
 type Lack = keyof typeof lacking;
 

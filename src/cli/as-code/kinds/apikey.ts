@@ -1,6 +1,6 @@
-// API keys in configuration files, with their flags and proofs. What brings a secret is made switched off, and becomes
-// active once the secret is kept; a run that is cut off leaves nothing live whose secret is lost, and a mark or a switch
-// by which the next one sees what to make again.
+// API keys in configuration files, with their flags and proofs. Everything that brings a secret is made switched off,
+// and becomes active once the secret is kept: a run that is cut off leaves nothing live whose secret is lost, but a
+// mark or a switch by which the next one sees what to make again.
 import type { SafeApiKey } from '../../../api/apikeys.ts';
 import type { Proof } from '../../../api/proofs.ts';
 import type { AnswerTo, InputOf } from '../../../client/client.ts';
@@ -138,7 +138,7 @@ export async function addProof(desk: Workplace, keyid: string, proof: JsonObject
   }
 }
 
-/** What became of something whose removal was asked for, since it could not be made whole. */
+/** Waits for the removal of something that could not be made whole, and says how it ended. */
 async function goneAfter(removal: Promise<unknown>, what: string): Promise<{ isGone: boolean; words: string }> {
   try {
     await removal;

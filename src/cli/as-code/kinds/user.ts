@@ -52,7 +52,7 @@ async function create(desk: Workplace, wanted: Wanted, unfinished?: Found): Prom
   }
 }
 
-/** What became of a user whose invite could not be made whole, in words. */
+/** Takes back a user whose invite could not be made whole, and says how that ended. */
 async function takenBack({ client, withdraw }: Workplace, username: string, token: string): Promise<string> {
   try {
     await client.validateInvite({ token });
