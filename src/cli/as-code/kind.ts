@@ -89,6 +89,14 @@ export interface Around {
   wanted(kind: KindName): readonly Wanted[];
 }
 
+/** The plan around a removal, which comes after all else. */
+export interface After {
+  /** Ids of what goes along. */
+  readonly leaving: ReadonlySet<string>;
+  /** Objects as the plan, or its files, make them. */
+  readonly wanted: readonly Wanted[];
+}
+
 export interface Kind {
   readonly name: KindName;
   /** Words for one of them, and for several. */
@@ -134,8 +142,8 @@ export interface Kind {
   update(desk: Workplace, wanted: Wanted, found: Found, differences: readonly Difference[]): Promise<void>;
   /** Absent for things that are not removed. */
   remove?(desk: Desk, found: Found): Promise<void>;
-  /** Why it stays although it has the mark; undefined if it can go. `leaving` are ids of what goes along. */
-  keptBecause?(desk: Desk, found: Found, leaving: ReadonlySet<string>): Promise<string | undefined>;
+  /** Why it stays although it has the mark; undefined if it can go. */
+  keptBecause?(desk: Desk, found: Found, after: After): Promise<string | undefined>;
   /** The fields of an exported file, without those that have their defaults; undefined for what no file describes. */
   exported(found: Found): JsonObject | undefined;
 }

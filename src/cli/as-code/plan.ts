@@ -1,6 +1,7 @@
 // Plan is the list of changes that make an appliance what files say: what is made, changed and removed, in their order,
 // and what stands against it. Making a plan changes nothing.
 import type { KindName } from '../../api/configuration.ts';
+import { KmsError } from '../../errors.ts';
 import { isKnownFlag, likelyFlag, parseFlags } from '../../model/flags.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { nearest } from '../../model/nearest.ts';
@@ -10,7 +11,7 @@ import { type FileObject, FileProblems } from './files.ts';
 import type { Around, Desk, Difference, Found, Path, Wanted } from './kind.ts';
 import { kinds } from './kind-table.ts';
 import { inParallel } from './parallel.ts';
-import { type Sight, World } from './world.ts';
+import { type Sight, World, wholeOf } from './world.ts';
 
 type Action = 'create' | 'update' | 'remove';
 
@@ -89,13 +90,13 @@ export async function makePlan(
     const sight = sights[at];
     if (!sight) continue;
     checkObject(object, sight, { world, objects, around, options, problems });
-    const step = stepFor(desk, object, sight, options);
+    const step = sight.found && sight.hidden ? hiddenStep(object, sight.hidden) : stepFor(desk, object, sight, options);
     if (step) steps.push(step);
   }
   problems.refuse();
   const unlisted = removable.filter((name) => !world.isListed(name));
   const { removals, kept } = await removalsIn(desk, world, objects, removable, options);
-  const changes = await inParallel(steps, (step) => blockedOrNot(desk, step, sightOf(objects, sights, step)));
+  const changes = await inParallel(steps, (step) => judged(desk, step, sightOf(objects, sights, step)));
   return { steps: [...changes, ...removals], kept, unchanged: objects.length - steps.length, unlisted };
 }
 
@@ -112,7 +113,7 @@ interface Check {
 }
 
 /** Reports what the appliance would refuse for certain. */
-function checkObject(object: FileObject, { found, twins, isUnseen }: Sight, check: Check): void {
+function checkObject(object: FileObject, { found, twins, isUnseen, hidden }: Sight, check: Check): void {
   const { around, options, problems } = check;
   const kind = kinds[object.kind];
   const add = (path: Path, message: string): void => problems.add(object.at(path), `${path.join('.')}: ${message}`);
@@ -123,7 +124,7 @@ function checkObject(object: FileObject, { found, twins, isUnseen }: Sight, chec
   if (!options.anyFlag) for (const { path, message } of oddFlags(object.fields.flags, found)) add(path, message);
   for (const { path, message } of missingReferences(object, check)) add(path, message);
   if (kind.onlyHere !== undefined && !around.isLocal) add(['kind'], kind.onlyHere);
-  if (twins.length > 0 || isUnseen) return;
+  if (twins.length > 0 || isUnseen || hidden !== undefined) return;
   const differences = found ? kind.differences(object, found) : [];
   for (const { path, message } of kind.problems(object, found, differences, around)) add(path, message);
 }
@@ -155,6 +156,12 @@ function missingReferences(object: FileObject, { world, objects }: Check) {
     const question = near === undefined ? ', and none is in the files' : `; did you mean ${near}?`;
     return [{ path, message: `there is no ${kind.noun[0]} ${own}${question}` }];
   });
+}
+
+/** A step for an object of which the caller cannot see all that the file names. */
+function hiddenStep({ kind, name, fields }: FileObject, why: string): Step {
+  const blocked = `it cannot be compared: ${why}`;
+  return { action: 'update', kind, name, fields, differences: [], secrets: [], missingFlags: [], blocked };
 }
 
 /** Undefined if the object is as the file says. */
@@ -195,14 +202,37 @@ function missingOf(needed: readonly string[], { flags }: PlanOptions, isSelf: bo
   return isSelf ? missing.filter((flag) => isKnownFlag(flag)) : missing;
 }
 
-async function blockedOrNot(desk: Desk, step: Step, found: Found | undefined): Promise<Step> {
-  if (!found) return step;
+/** The step with what stands against it now, and the digest of all that the caller can see of its object. */
+async function judged(desk: Desk, given: Step, found: Found | undefined): Promise<Step> {
+  if (!found || given.blocked !== undefined) return given;
+  const step = { ...given, before: stateDigest(await wholeOf(desk, given.kind, found)) };
   const { blockedBecause, keptBecause } = kinds[step.kind];
-  const blocked =
-    step.action === 'create'
-      ? await keptBecause?.(desk, found, new Set())
-      : await blockedBecause?.(desk, found, step.differences);
+  const alone = { leaving: new Set<string>(), wanted: [] };
+  const isAgain = step.action === 'create';
+  const blocked = await seen(
+    isAgain ? keptBecause?.(desk, found, alone) : blockedBecause?.(desk, found, step.differences),
+  );
   return blocked === undefined ? step : { ...step, blocked };
+}
+
+/** Why something cannot be done now; not being able to see that is a reason. */
+async function seen(why: Promise<string | undefined> | undefined): Promise<string | undefined> {
+  try {
+    return await why;
+  } catch (error) {
+    if (!(error instanceof KmsError) || error.code !== 'forbidden') throw error;
+    return `what uses it cannot be seen: ${error.message}`;
+  }
+}
+
+/** Objects of the files that name others, by kind and name of those. */
+function referrers(objects: readonly FileObject[]): ReadonlyMap<string, FileObject> {
+  const named = objects.flatMap((object) =>
+    kinds[object.kind]
+      .references(object)
+      .map(({ kind, name }) => [JSON.stringify([kind, kinds[kind].nameKey(name)]), object] as const),
+  );
+  return new Map(named);
 }
 
 async function removalsIn(
@@ -215,13 +245,19 @@ async function removalsIn(
   const removals: Step[] = [];
   const kept: Kept[] = [];
   const leaving = new Set<string>();
+  const named = referrers(objects);
   for (const name of names.toReversed()) {
     const kind = kinds[name];
-    const named = new Set(objects.filter((each) => each.kind === name).map((each) => kind.nameKey(each.name)));
+    const inFiles = new Set(objects.filter((each) => each.kind === name).map((each) => kind.nameKey(each.name)));
     const own = world
       .all(name)
-      .filter((found) => found.managedBy === desk.managedBy && !named.has(kind.nameKey(found.name)));
-    const whys = await inParallel(own, async (found) => kind.keptBecause?.(desk, found, leaving));
+      .filter((found) => found.managedBy === desk.managedBy && !inFiles.has(kind.nameKey(found.name)));
+    const whys = await inParallel(own, async (found) => {
+      const referrer = named.get(JSON.stringify([name, kind.nameKey(found.name)]));
+      if (referrer) return `the ${kinds[referrer.kind].noun[0]} ${referrer.name} names it`;
+      return seen(kind.keptBecause?.(desk, found, { leaving, wanted: objects }));
+    });
+    const wholes = await inParallel(own, (found) => wholeOf(desk, name, found));
     for (const [at, found] of own.entries()) {
       const why = whys[at];
       if (why !== undefined) {
@@ -235,7 +271,7 @@ async function removalsIn(
         kind: name,
         name: found.name,
         differences: [],
-        before: stateDigest(found),
+        before: stateDigest(wholes[at] ?? found),
         secrets: [],
         missingFlags,
       });

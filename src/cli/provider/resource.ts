@@ -103,7 +103,7 @@ export function resourceOf(options: KindOptions): ResourceType {
       const desk = await open(refuse);
       const object = await found(desk, state);
       if (!object || !kind.remove) return;
-      const reason = await kind.keptBecause?.(desk, object, new Set());
+      const reason = await kind.keptBecause?.(desk, object, { leaving: new Set(), wanted: [] });
       if (reason !== undefined) throw new KmsError('refused', `the ${kind.noun[0]} ${object.name} is kept: ${reason}`);
       await change(kind, desk, { kind: kind.name, name: object.name, fields: options.released }, object);
       await kind.remove(desk, object);

@@ -10,16 +10,11 @@ import type { Found, Kind, Wanted, Workplace } from '../kind.ts';
 import { keepingMark, marked, unmarked } from '../mark.ts';
 import { ifThere } from './account.ts';
 
-interface FoundUser extends Found {
-  /** Ids of the API keys that the user owns. */
-  readonly keys: readonly string[];
-}
-
-function foundOf({ id, username, email, firstName, lastName, flags, props, keys, state }: User): FoundUser {
+function foundOf({ id, username, email, firstName, lastName, flags, props, state }: User): Found {
   const { props: own, lacks, ...mark } = unmarked(props);
   const unfinished = lacks === 'all' && state === 'invited' && { isUnfinished: true as const };
   const fields = { email, firstName, lastName, flags: plainFlags(flags), props: own };
-  return { id, name: username, fields, keys, ...mark, ...unfinished };
+  return { id, name: username, fields, ...mark, ...unfinished };
 }
 
 /** The form in which names compare: NFC, in lower case, and an address by its domain in one form. */
@@ -113,9 +108,9 @@ export const userKind: Kind = {
   async remove({ client }, { id }) {
     await client.deleteUser({ username: id, id: true });
   },
-  async keptBecause({ caller }, found, leaving) {
+  async keptBecause({ caller, client }, found, { leaving }) {
     if (found.id === caller) return 'it is the user that this runs as';
-    const { keys = [] }: Partial<FoundUser> = found;
+    const { keys = [] } = (await ifThere(client.getUser({ username: found.name }))) ?? {};
     const staying = keys.filter((id) => !leaving.has(id)).length;
     return staying === 0
       ? undefined
