@@ -30,7 +30,8 @@ export function inviteUser(
   const { tx, world } = ctx;
   const { fields, links } = input;
   const known = tx.users.byUsername(fields.username);
-  const user = known && !known.hasPassword ? inviteAgain(ctx, known, fields) : invite(ctx, fields);
+  const isAgain = known && !known.hasPassword && !fields.unique;
+  const user = isAgain ? inviteAgain(ctx, known, fields) : invite(ctx, fields);
   const token = newToken('invite', world.random);
   const expiresAt = world.now() + links.lifetimes.invite;
   tx.userTokens.replace({ kind: 'invite', tokenHash: hashSecret(token), userId: user.id, expiresAt });
