@@ -128,6 +128,10 @@ const changedRule = only({
   breakers: ruleFields.breakers.exactOptional(),
   expires: ruleFields.expires.exactOptional(),
   props: ruleFields.props.exactOptional(),
+  vouch: z
+    .literal(true)
+    .exactOptional()
+    .meta({ description: 'the rule vouches for its approvers as they are now', examples: [true] }),
 });
 
 const person = z.object({
@@ -235,6 +239,14 @@ const effects = z
     objects: z.array(object).meta({ description: 'further things concerned, 100 at most' }),
     before: freeValues.exactOptional().meta({ description: 'the thing before, without secrets' }),
     after: freeValues.exactOptional().meta({ description: 'the thing afterwards, without secrets' }),
+    vouched: z
+      .array(
+        person.extend({
+          reached: z.boolean().meta({ description: 'who asks could have got into the account', examples: [false] }),
+        }),
+      )
+      .exactOptional()
+      .meta({ description: 'for a rule: the Users for whom it would vouch and did not before, 100 at most' }),
     dependents: z
       .array(
         z.object({

@@ -105,7 +105,14 @@ const configurationKinds = {
       props: newKey.props,
       activateAt: newKey.activateAt,
       deactivateAt: newKey.deactivateAt,
-      state: bodyOf('setManagedKeyState').shape.state.exactOptional(),
+      state: z
+        .enum(['pre-active', ...bodyOf('setManagedKeyState').shape.state.options])
+        .exactOptional()
+        .meta({
+          description:
+            'the state that it has but for its dates: `activateAt` and `deactivateAt` decide it once they are past',
+          examples: ['suspended'],
+        }),
     }),
   },
   user: {

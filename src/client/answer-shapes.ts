@@ -96,7 +96,7 @@ export const things: Readonly<Record<string, string>> = {
   ApprovalRule: `
     id:rule_ name:text actions:text[] objects:text[] approvers:CreateApprovalRuleApprovers count:count
     selfApproval:boolean mode:word window:textOrCount breakers:CreateApprovalRuleApproversUsers[]
-    expires:integer|null able:count createdAt:count createdBy:caller updatedAt:count`,
+    expires:integer|null props:object able:count createdAt:count createdBy:caller updatedAt:count`,
   ListApprovalPresetsPresets: 'name:word title:text actions:text[]',
   ApprovalRequestObject: 'type:text id:text name?:text',
   ApprovalRequestRules: 'id:rule_ name:text count:count given:count window:textOrCount',
@@ -104,10 +104,11 @@ export const things: Readonly<Record<string, string>> = {
     by:CreateApprovalRuleApproversUsers verdict:word at:count factor:word signed:boolean reason?:text
     counts:boolean problem?:text`,
   ApprovalRequestShown: 'parameters:object body:object|null',
+  ApprovalRequestEffectsVouched: 'id:caller name:text reached:boolean',
   ApprovalRequestEffectsDependents: 'by:CreateApprovalRuleApproversUsers operation:text uses:count lastUsedAt:count',
   ApprovalRequestEffects: `
     changed:text[] granted:text[] revoked:text[] objects:ApprovalRequestObject[] before?:object after?:object
-    dependents?:ApprovalRequestEffectsDependents[]`,
+    vouched?:ApprovalRequestEffectsVouched[] dependents?:ApprovalRequestEffectsDependents[]`,
   ApprovalRequestMay: 'approve:boolean deny:boolean withdraw:boolean breakGlass:boolean problem?:text',
   ApprovalRequest: `
     id:appr_ state:word requester:CreateApprovalRuleApproversUsers action:text operation:text dialect?:text
@@ -326,16 +327,16 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
   createApprovalRule: `
     id:rule_ name:text actions:text[] objects:text[] approvers:CreateApprovalRuleApprovers count:count
     selfApproval:boolean mode:word window:textOrCount breakers:CreateApprovalRuleApproversUsers[]
-    expires:integer|null able:count createdAt:count createdBy:caller updatedAt:count`,
+    expires:integer|null props:object able:count createdAt:count createdBy:caller updatedAt:count`,
   listApprovalRules: 'rules:ApprovalRule[]',
   getApprovalRule: `
     id:rule_ name:text actions:text[] objects:text[] approvers:CreateApprovalRuleApprovers count:count
     selfApproval:boolean mode:word window:textOrCount breakers:CreateApprovalRuleApproversUsers[]
-    expires:integer|null able:count createdAt:count createdBy:caller updatedAt:count`,
+    expires:integer|null props:object able:count createdAt:count createdBy:caller updatedAt:count`,
   updateApprovalRule: `
     id:rule_ name:text actions:text[] objects:text[] approvers:CreateApprovalRuleApprovers count:count
     selfApproval:boolean mode:word window:textOrCount breakers:CreateApprovalRuleApproversUsers[]
-    expires:integer|null able:count createdAt:count createdBy:caller updatedAt:count`,
+    expires:integer|null props:object able:count createdAt:count createdBy:caller updatedAt:count`,
   deleteApprovalRule: '',
   listApprovalPresets: 'presets:ListApprovalPresetsPresets[]',
   listApprovalRequests: 'requests:ApprovalRequest[]',

@@ -1,6 +1,5 @@
 // API keys: make, list, get, change, delete, and find those that may use a ring. The secret is returned once, when the
 // key is made.
-
 import type { FullApiKey, SafeApiKey } from '../api/apikeys.ts';
 import type { Answer, Body } from '../api/endpoints.ts';
 import { hashApiKey } from '../crypto/fast-hash.ts';
@@ -144,7 +143,7 @@ function unknownApiKey(): KmsError {
 
 interface ApiKeyDraft {
   readonly accountId: string;
-  /** The owning user. */
+  /** The owning user: `createdBy`, if a user made it. */
   readonly userId?: string | undefined;
   readonly flags: JsonObject;
   readonly props: JsonObject;
@@ -181,6 +180,7 @@ export function makeApiKey({ tx, world }: Pick<Context, 'tx' | 'world'>, draft: 
     updatedAt: now,
   };
   tx.apiKeys.insert(key);
+  tx.waysIn.note(key.id, draft.createdBy);
   return { key: secret ?? '', ...safeApiKey({ ...key, usedAt: undefined }) };
 }
 
@@ -229,6 +229,7 @@ function update(
   const newFlags = flagsText === key.flagsText ? undefined : { flagsText, rings: ringsNamed(compiled) };
   const needHolder = holderNeeded(ctx);
   tx.apiKeys.update(key.id, { ...changed, flags: newFlags });
+  if (changed.userId !== undefined && changed.userId !== key.userId) tx.waysIn.note(key.id, changed.userId);
   needHolder();
   const after = { ...key, ...changed, flagsText };
   const answer = safeApiKey(after);
@@ -405,8 +406,7 @@ const longestProps = 64 * 1024;
 export function validateApiKey(ctx: Context, input: ValidateInput): { valid: boolean } {
   if (input.activity) checkReport(input.activity);
   const hash = hashApiKey(input.key);
-  if (hash === undefined) return { valid: false };
-  const key = ctx.tx.apiKeys.credential(hash);
+  const key = hash === undefined ? undefined : ctx.tx.apiKeys.credential(hash);
   return key ? validated(ctx, key, input.activity) : { valid: false };
 }
 

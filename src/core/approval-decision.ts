@@ -8,7 +8,7 @@ import type { JsonObject } from '../model/json.ts';
 import type { ApprovalRequest } from '../store/tables/approval-requests.ts';
 import type { ApprovalRule } from '../store/tables/approval-rules.ts';
 import { activityRecord } from './activity.ts';
-import { shownObject } from './approval-objects.ts';
+import { shownObject, shownVouched } from './approval-objects.ts';
 import { rulesAt, rulesFor } from './approval-rules.ts';
 import { grantedUntil, isBroken, isOnce, lastingOf, type RequestNow, requestNow } from './approval-standing.ts';
 import { digestOf, shownFields, statementOf } from './approval-statement.ts';
@@ -114,7 +114,8 @@ function grantOf(ctx: Deciding, act: PlannedAct, before: Beforehand, rules: read
   if (known?.state !== 'granted') throw new NeedsWords(act, rules);
   const { request, standing } = known;
   const areThose = rules.every((rule) => known.rules.includes(rule));
-  if (!areThose || ctx.world.now() >= grantedUntil(request, rules, ctx.world.now())) throw new NeedsWords(act, rules);
+  const now = ctx.world.now();
+  if (!areThose || now >= grantedUntil(request, rules, now, known.isBroken)) throw new NeedsWords(act, rules);
   return { request, standing, rules, isBroken: known.isBroken };
 }
 
@@ -139,7 +140,7 @@ function breakFor(ctx: Deciding, act: PlannedAct, reason: string): JsonObject {
   const action = flagOf(act);
   const { object } = act;
   const at = world.now();
-  const broken = { id, at, by: caller.id, reason, action, object, requestId: undefined, acknowledged: undefined };
+  const broken = { id, at, by: caller.id, reason, action, object, requestId: undefined };
   tx.brokenGlass.insert(broken);
   const approval = { glass: id, action, reason };
   const deed = { object: { type: 'broken-glass', id }, approval } as const;
@@ -165,7 +166,7 @@ export function noteRestored({ tx, world }: Pick<Deciding, 'tx' | 'world'>): voi
   const by = localCaller.id;
   const reason = 'a backup was restored';
   const at = world.now();
-  tx.brokenGlass.insert({ id, at, by, reason, action, object: null, requestId: undefined, acknowledged: undefined });
+  tx.brokenGlass.insert({ id, at, by, reason, action, object: null, requestId: undefined });
   const deed = { object: { type: 'broken-glass', id }, approval: { glass: id, action, reason } } as const;
   tx.record(activityRecord(world, { keyid: by, action: 'approval.break-glass', deed }));
 }
@@ -236,7 +237,7 @@ export function overMessage(id: string, state: RequestState): string {
 function lapse(ctx: Omit<Deciding, 'caller'>, request: ApprovalRequest, rules: readonly ApprovalRule[]): boolean {
   const { tx, world } = ctx;
   const now = world.now();
-  if (now < grantedUntil(request, rules, now)) return false;
+  if (now < grantedUntil(request, rules, now, isBroken(tx, request, rules))) return false;
   const state = request.uses > 0 ? 'done' : 'expired';
   tx.approvalRequests.end(request.id, state, now);
   const { id, requester: keyid } = request;
@@ -293,7 +294,7 @@ function makeRequest(ctx: Deciding, act: PlannedAct, rules: readonly ApprovalRul
     ...(dialect !== undefined && { dialect }),
     ...(address !== undefined && { address }),
     ...(reason !== undefined && { reason }),
-    effects: effectsOf(act, object && shownObject(tx, object)),
+    effects: { ...effectsOf(act, object && shownObject(tx, object)), ...vouchedIn(ctx, act) },
   };
   tx.approvalRequests.insert({ ...request, details });
   const approval = { id, statement, digest, ...(reason !== undefined && { reason }) };
@@ -327,6 +328,11 @@ function needPlace({ tx, world, caller }: Deciding, holder: string): void {
 function endOverdue(ctx: Omit<Deciding, 'caller'>): void {
   const { tx, world } = ctx;
   for (const request of tx.approvalRequests.overdue(world.now(), purgedAtOnce)) lapse(ctx, request, []);
+}
+
+function vouchedIn({ tx, caller }: Deciding, { deed = {} }: PlannedAct): JsonObject {
+  const vouched = shownVouched(tx, caller.id, deed);
+  return vouched ? { vouched, objects: [] } : {};
 }
 
 function effectsOf({ deed = {}, after }: PlannedAct, before: JsonObject | null | undefined): JsonObject {

@@ -1,10 +1,11 @@
 // Things as approvers see them, before and after an act: what matters of them, without secrets.
-import type { ResourceRef } from '../model/activity-details.ts';
+import { type ActivityDetails, mostNamed, type ResourceRef } from '../model/activity-details.ts';
 import type { Act } from '../model/approval-rules.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Tables } from '../store/port.ts';
 import { termsTold } from './approval-rules.ts';
 import type { FurtherAct } from './context.ts';
+import { askersOf, behind } from './persons.ts';
 
 /** Characters in JSON. */
 const most = 16_384;
@@ -65,4 +66,19 @@ function fieldsOf(tx: Tables, { type, id }: ResourceRef): JsonObject | undefined
     default:
       return undefined;
   }
+}
+
+/**
+ * The Users for whom a changed rule would stand from then on, those first whose accounts who asks could have got into
+ * (`reached`). To be called before the change; undefined for other acts.
+ */
+export function shownVouched(tx: Tables, requester: string, { object, objects = [] }: ActivityDetails) {
+  if (object?.type !== 'approval-rule' || objects.length === 0) return undefined;
+  const vouched = tx.approvalRules.list().find(({ id }) => id === object.id)?.vouched ?? {};
+  const asking = askersOf(tx, requester, { vouched });
+  const shown = objects.map(({ id, name = '' }) => {
+    const could = behind(tx, id, (each) => vouched[each] ?? 0);
+    return { id, name, reached: !asking || !could || [...asking].some((each) => could.has(each)) };
+  });
+  return [...shown.filter(({ reached }) => reached), ...shown.filter(({ reached }) => !reached)].slice(0, mostNamed);
 }

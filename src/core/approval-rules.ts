@@ -2,7 +2,7 @@
 import type { ApprovalRule as RuleAnswer } from '../api/approvals.ts';
 import type { Body } from '../api/endpoints.ts';
 import { invalidField, KmsError } from '../errors.ts';
-import { changedFields, type ResourceRef } from '../model/activity-details.ts';
+import { type ActivityDetails, changedFields, type ResourceRef } from '../model/activity-details.ts';
 import {
   type Act,
   type ApprovalTerms,
@@ -13,17 +13,19 @@ import {
   presets,
 } from '../model/approval-rules.ts';
 import { flagsOfText } from '../model/flags.ts';
-import type { JsonObject } from '../model/json.ts';
+import { type JsonObject, sameJson } from '../model/json.ts';
 import type { Tables } from '../store/port.ts';
 import type { ApprovalRule } from '../store/tables/approval-rules.ts';
 import type { User } from '../store/tables/users.ts';
 import type { Caller, Context } from './context.ts';
+import { vouchingProblem } from './persons.ts';
+import { userThing } from './users.ts';
 
 /** Users looked through for holders of a flag, and those of them whom a rule can vouch for. */
 const mostLookedAt = 10_000;
-const mostVouched = 200;
+const mostVouched = 500;
 
-type People = Pick<Tables, 'users' | 'secondFactors'>;
+type People = Pick<Tables, 'users' | 'secondFactors' | 'waysIn'>;
 
 /** The rules that hold now. */
 export function rulesAt({ approvalRules }: Pick<Tables, 'approvalRules'>, now: number): readonly ApprovalRule[] {
@@ -83,9 +85,9 @@ export function createApprovalRule(ctx: Context, fields: Body<'createApprovalRul
     updatedAt: now,
   };
   needFuture(fields.expires, now);
-  const rule = checked(tx, known, { ...draft, vouched: [] });
+  const rule = vouching(tx, checked(known, { ...draft, vouched: {} }));
   tx.approvalRules.insert(rule);
-  ctx.note({ object: ruleThing(rule), rule: termsTold(rule) });
+  ctx.note({ object: ruleThing(rule), ...newlyVouched(tx, {}, rule), rule: termsTold(rule) });
   return ruleAnswer(tx, rule);
 }
 
@@ -95,7 +97,7 @@ export function updateApprovalRule(
 ): RuleAnswer {
   const { tx, world } = ctx;
   const rule = findRule(tx, id);
-  const { approvers, breakers, expires, ...plain } = changes;
+  const { approvers, breakers, expires, vouch = false, ...plain } = changes;
   const now = world.now();
   const draft: ApprovalRule = {
     ...rule,
@@ -107,10 +109,13 @@ export function updateApprovalRule(
   };
   const others = tx.approvalRules.list().filter((each) => each.id !== rule.id);
   needFuture(expires, now);
-  const after = checked(tx, others, draft);
+  const isFor = !sameJson(rule.approvers, draft.approvers);
+  const after = vouching(tx, checked(others, draft), { approversChange: isFor, asked: vouch });
   tx.approvalRules.update(after);
-  const changed = changedFields({ name: rule.name, ...termsTold(rule) }, { name: after.name, ...termsTold(after) });
-  ctx.note({ object: ruleThing(after), changed, rule: termsTold(after) });
+  const fieldsOf = (each: ApprovalRule) => ({ name: each.name, vouched: each.vouched, ...termsTold(each) });
+  const changed = changedFields(fieldsOf(rule), fieldsOf(after));
+  const vouched = newlyVouched(tx, rule.vouched, after);
+  ctx.note({ object: ruleThing(after), changed, ...vouched, rule: termsTold(after) });
   return ruleAnswer(tx, after);
 }
 
@@ -161,8 +166,8 @@ function needFuture(expires: number | null | undefined, now: number): void {
   if (typeof expires === 'number' && expires <= now) throw invalidField('expires', 'is past');
 }
 
-/** The rule as it can be stored: vouched for those who can approve from now on. Throws `invalid` or `conflict`. */
-function checked(tx: Tables, others: readonly ApprovalRule[], rule: ApprovalRule): ApprovalRule {
+/** The rule as it can be stored. Throws `invalid`. */
+function checked(others: readonly ApprovalRule[], rule: ApprovalRule): ApprovalRule {
   if (others.some(({ name }) => name === rule.name)) throw invalidField('name', 'is the name of another rule');
   if (rule.actions.length === 0) throw invalidField('actions', 'expected at least one');
   const [problem] = rule.actions.flatMap((action) => actProblem(action) ?? []);
@@ -172,7 +177,37 @@ function checked(tx: Tables, others: readonly ApprovalRule[], rule: ApprovalRule
   if ('users' in approvers && approvers.users.length < rule.count) {
     throw invalidField('count', `is more than the ${approvers.users.length} approvers`);
   }
-  return { ...rule, vouched: approversOf(tx, rule).map(({ id }) => id) };
+  return rule;
+}
+
+type Vouched = ApprovalRule['vouched'];
+
+/**
+ * The rule with those for whom it vouches: a new rule for all approvers, one whose approvers change for those that it
+ * did not vouch for, and one whose maker asks for it for all of them as they are now. Otherwise nothing changes.
+ */
+function vouching(
+  tx: Tables,
+  rule: ApprovalRule,
+  { approversChange, asked } = { approversChange: true, asked: false },
+): ApprovalRule {
+  if (!approversChange && !asked) return rule;
+  const before: Vouched = asked ? {} : rule.vouched;
+  const now = tx.waysIn.last();
+  return { ...rule, vouched: Object.fromEntries(approversOf(tx, rule).map(({ id }) => [id, before[id] ?? now])) };
+}
+
+/** For the record, and for those who approve the change: the Users for whom the rule did not stand before. */
+function newlyVouched(
+  tx: Tables,
+  before: Vouched,
+  rule: ApprovalRule,
+): Pick<ActivityDetails, 'objects' | 'objectCount'> {
+  const ids = Object.keys(rule.vouched).filter(
+    (id) => rule.vouched[id] !== before[id] && vouchingProblem(tx, id, { vouched: before }) !== undefined,
+  );
+  const objects = ids.flatMap((id) => tx.users.byId(id) ?? []).map(userThing);
+  return { objects, objectCount: objects.length };
 }
 
 function approversGiven(
@@ -218,11 +253,15 @@ function ruleAnswer(tx: People, rule: ApprovalRule): RuleAnswer {
     breakers: breakers.map((user) => userNamed(tx, user)),
     expires: rule.expiresAt ?? null,
     props,
-    able: approversOf(tx, rule).filter((user) => tx.secondFactors.has(user.id)).length,
+    able: approversOf(tx, rule).filter(({ id }) => isAble(tx, id, rule)).length,
     createdAt: rule.createdAt,
     createdBy: rule.createdBy,
     updatedAt: rule.updatedAt,
   };
+}
+
+function isAble(tx: People, userId: string, rule: ApprovalRule): boolean {
+  return tx.secondFactors.has(userId) && vouchingProblem(tx, userId, rule) === undefined;
 }
 
 function userNamed({ users }: Pick<Tables, 'users'>, id: string): { id: string; name: string } {

@@ -38,8 +38,9 @@ function stateOf(
   now: number,
 ): RequestState {
   if (request.endedAt !== undefined) return request.state;
-  if (now >= grantedUntil(request, rules, now)) return request.uses > 0 ? 'done' : 'expired';
-  return isSatisfied || isBroken(tx, request, rules) ? 'granted' : 'pending';
+  const broken = isBroken(tx, request, rules);
+  if (now >= grantedUntil(request, rules, now, broken)) return request.uses > 0 ? 'done' : 'expired';
+  return isSatisfied || broken ? 'granted' : 'pending';
 }
 
 /** The state of a request now; `expired` for one that is not there any more. */
@@ -72,11 +73,15 @@ export function areBrokenBy(rules: readonly ApprovalRule[], userId: string): boo
  * Until when the request is open. A window begins with the first grant, and is never longer than the rules say now, nor
  * than those who approved were told; a clock that was set back ends it.
  */
-export function grantedUntil(request: ApprovalRequest, rules: readonly ApprovalRule[], now: number): number {
-  const { grantedAt, createdAt, terms, brokenBy } = request;
+export function grantedUntil(
+  { grantedAt, createdAt, terms }: ApprovalRequest,
+  rules: readonly ApprovalRule[],
+  now: number,
+  broken: boolean,
+): number {
   if (grantedAt === undefined) return now < createdAt - clockSkew ? now : createdAt + requestLasts;
   if (now < grantedAt - clockSkew) return now;
-  if (brokenBy !== undefined) return grantedAt + requestLasts;
+  if (broken) return grantedAt + requestLasts;
   return rules.length === 0 ? now : grantedAt + Math.min(terms.lasts, lastingOf(rules));
 }
 

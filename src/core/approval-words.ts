@@ -8,7 +8,7 @@ import type { ApprovalRequest, ApprovalWord } from '../store/tables/approval-req
 import type { ApprovalRule } from '../store/tables/approval-rules.ts';
 import { canLogIn, isApprover } from './approval-rules.ts';
 import type { Caller, Context } from './context.ts';
-import { factorMarks, selfApprovalProblem } from './persons.ts';
+import { factorMarks, selfApprovalProblem, vouchingProblem } from './persons.ts';
 import { sessionOf } from './sessions.ts';
 
 /** How far a request is, under one rule. */
@@ -78,7 +78,7 @@ export function approvalProblem(tx: Tables, userId: string, requester: string, r
   const user = tx.users.byId(userId);
   if (!user || !canLogIn(user)) return 'the User is not there any more';
   if (!isApprover(rule, user)) return 'the User is no approver of the rule';
-  return selfApprovalProblem(tx, userId, requester, rule);
+  return vouchingProblem(tx, userId, rule) ?? selfApprovalProblem(tx, userId, requester, rule);
 }
 
 /** A second factor that the caller proved. */

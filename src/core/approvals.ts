@@ -10,7 +10,7 @@ import type { ApprovalRequest, ApprovalWord } from '../store/tables/approval-req
 import type { ApprovalRule } from '../store/tables/approval-rules.ts';
 import type { BrokenGlass } from '../store/tables/broken-glass.ts';
 import { isApprover } from './approval-rules.ts';
-import { areBrokenBy, grantedUntil, type RequestNow, requestNow } from './approval-standing.ts';
+import { areBrokenBy, grantedUntil, isBroken, type RequestNow, requestNow } from './approval-standing.ts';
 import {
   approvalProblem,
   freshFactor,
@@ -21,6 +21,7 @@ import {
 } from './approval-words.ts';
 import type { Caller, Context } from './context.ts';
 import { dayLength } from './key-dependents.ts';
+import { isOfBreaker } from './persons.ts';
 import { sessionOf } from './sessions.ts';
 
 const mostListed = 100;
@@ -178,7 +179,7 @@ export function breakGlass(ctx: Context, { id, reason, factor: given }: BreakInp
   const { request, rules, state } = findKnown(ctx, id);
   const session = sessionOf(caller);
   if (state !== 'pending') throw new KmsError('conflict', `the request is ${state} already`);
-  if (!mayBreak(caller, rules)) {
+  if (!canBreak(caller, rules)) {
     throw new KmsError('forbidden', 'the rules do not name you as one who may break the glass', { denies: true });
   }
   const factor = given ?? freshFactor(ctx);
@@ -188,13 +189,13 @@ export function breakGlass(ctx: Context, { id, reason, factor: given }: BreakInp
   const glass = world.newId('glass');
   const { action, object } = detailsOf(tx, request);
   const by = caller.id;
-  tx.brokenGlass.insert({ id: glass, at: now, by, reason, action, object, requestId: id, acknowledged: undefined });
+  tx.brokenGlass.insert({ id: glass, at: now, by, reason, action, object, requestId: id });
   tx.approvalRequests.grant(id, { now, endsAt: (request.grantedAt ?? now) + requestLasts, brokenBy: by });
   ctx.note({ object: glassThing(glass), approval: { glass, id, action, reason, ...factorTold(factor) } });
   return getApprovalRequest(ctx, { id });
 }
 
-function mayBreak({ id, kind }: Caller, rules: readonly ApprovalRule[]): boolean {
+function canBreak({ id, kind }: Caller, rules: readonly ApprovalRule[]): boolean {
   return kind === 'user' && areBrokenBy(rules, id);
 }
 
@@ -214,12 +215,14 @@ function isSomeApprover(tx: Tables, caller: Caller): boolean {
   );
 }
 
-/** By another than who broke it, as far as there is one: the administrator at the machine may, if they did not. */
+/** By another person than who broke it; the administrator at the machine may, if they did not. */
 export function acknowledgeBrokenGlass(ctx: Context, { id }: { readonly id: string }): BrokenAnswer {
   const { tx, world, caller } = ctx;
   const broken = tx.brokenGlass.byId(id);
   if (!broken) throw new KmsError('not-found', 'no glass was broken under this id');
-  if (broken.by === caller.id) throw new KmsError('forbidden', 'another must acknowledge it than who broke it');
+  if (isOfBreaker(tx, caller.id, broken)) {
+    throw new KmsError('forbidden', 'another must acknowledge it than who broke it, or could be who broke it');
+  }
   if (!broken.acknowledged) tx.brokenGlass.acknowledge(id, caller.id, world.now());
   ctx.note({ object: glassThing(id) });
   return brokenAnswer(tx, tx.brokenGlass.byId(id) ?? broken);
@@ -278,7 +281,7 @@ function requestAnswer(ctx: Context, known: RequestNow): RequestAnswer {
     object: object && thingAnswer(object),
     ...(reason !== undefined && { reason }),
     createdAt: request.createdAt,
-    expiresAt: request.endedAt ?? grantedUntil(request, rules, world.now()),
+    expiresAt: request.endedAt ?? grantedUntil(request, rules, world.now(), isBroken(tx, request, rules)),
     needed: standing.needed,
     given: standing.given,
     rules: standing.rules.map(({ rule, by }) => ({
@@ -338,16 +341,16 @@ function mayAnswer(ctx: Context, { request, words, rules, state }: RequestNow): 
   const withdraw = isOpen && (isOwn(ctx, request) || caller.flags.allows('approval.rule'));
   const none = { approve: false, deny: false, withdraw, breakGlass: false };
   if (state !== 'pending' || caller.kind !== 'user') return none;
-  const canBreak = mayBreak(caller, rules);
+  const breaks = canBreak(caller, rules);
   const user = tx.users.byId(caller.id);
-  if (!user || !rules.some((rule) => isApprover(rule, user))) return { ...none, breakGlass: canBreak };
+  if (!user || !rules.some((rule) => isApprover(rule, user))) return { ...none, breakGlass: breaks };
   if (words.some(({ userId }) => userId === caller.id)) {
-    return { ...none, breakGlass: canBreak, problem: 'you said your word already' };
+    return { ...none, breakGlass: breaks, problem: 'you said your word already' };
   }
   const problems = rules
     .filter((rule) => isApprover(rule, user))
     .map((rule) => approvalProblem(tx, caller.id, request.requester, rule));
   const approve = problems.includes(undefined);
   const [problem] = problems;
-  return { approve, deny: approve, withdraw, breakGlass: canBreak, ...(!approve && problem && { problem }) };
+  return { approve, deny: approve, withdraw, breakGlass: breaks, ...(!approve && problem && { problem }) };
 }

@@ -14,7 +14,7 @@ import { grantableFlags, mayTouch } from './authorization.ts';
 import type { Context, PublicContext } from './context.ts';
 import { type Lifetimes, type LinkSettings, linkTo } from './links.ts';
 import { logIn } from './logins.ts';
-import { noteMaker } from './persons.ts';
+import { noteWayIn } from './persons.ts';
 import { addUser, checkFree, checkUserNames, userAnswer, userDeed, userThing } from './users.ts';
 
 interface Invitation {
@@ -30,7 +30,8 @@ export function inviteUser(
   const { tx, world } = ctx;
   const { fields, links } = input;
   const known = tx.users.byUsername(fields.username);
-  const user = known && !known.hasPassword ? inviteAgain(ctx, known, fields) : invite(ctx, fields);
+  const isAgain = known && !known.hasPassword && !fields.unique;
+  const user = isAgain ? inviteAgain(ctx, known, fields) : invite(ctx, fields);
   const token = newToken('invite', world.random);
   const expiresAt = world.now() + links.lifetimes.invite;
   tx.userTokens.replace({ kind: 'invite', tokenHash: hashSecret(token), userId: user.id, expiresAt });
@@ -39,7 +40,7 @@ export function inviteUser(
 
 function invite(ctx: Context, fields: Body<'inviteUser'>): UserRow {
   const user = addUser(ctx, fields);
-  noteMaker(ctx, user.id);
+  noteWayIn(ctx, user.id);
   ctx.note({ object: userThing(user), ...changedRights(undefined, flagsOfText(user.flagsText)) });
   return user;
 }
@@ -61,7 +62,7 @@ function inviteAgain(ctx: Context, user: UserRow, fields: Body<'inviteUser'>): U
     updatedAt: world.now(),
   };
   tx.users.update(user.id, change);
-  noteMaker(ctx, user.id);
+  noteWayIn(ctx, user.id);
   ctx.note(userDeed(user, change));
   return { ...user, ...change };
 }

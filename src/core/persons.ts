@@ -1,45 +1,57 @@
-// Persons behind identities, as far as the appliance can know: who owns or made an API key, who could have got into a
-// User's account, and whose second factors are the same. What one person asked for, the same person cannot approve.
+// Persons behind identities, as far as the appliance can know: who was given a way into an API key or a User's account,
+// and whose second factors are the same. What one person asked for, the same person cannot approve.
 import type { Tables } from '../store/port.ts';
 import type { ApprovalRule } from '../store/tables/approval-rules.ts';
+import type { BrokenGlass } from '../store/tables/broken-glass.ts';
+import { mostWays } from '../store/tables/ways-in.ts';
 import type { Caller } from './context.ts';
 
-/** The id of the administrator at the machine. */
-const atTheMachine = 'local';
+type People = Pick<Tables, 'secondFactors' | 'waysIn'>;
 
-type People = Pick<Tables, 'apiKeys' | 'proofs' | 'users' | 'secondFactors' | 'userMakers'>;
+/** Identities that are looked at behind one. */
+const mostBehind = 100;
 
-/** Steps from one identity to the next. */
-const mostSteps = 50;
-
-/**
- * The identities that could have made a request of this one: itself, and for an API key its owner, its maker and those
- * who added proofs to it, further on up to the first User. The administrator at the machine, who could be behind all,
- * is so only for their own requests.
- */
-function behind({ apiKeys, proofs }: People, id: string): ReadonlySet<string> {
-  const found = new Set([id]);
-  for (const each of found) {
-    if (found.size > mostSteps) break;
-    const key = apiKeys.byId(each);
-    if (!key) continue;
-    const makers = [key.userId, key.createdBy, ...proofs.ofKey(each).map(({ createdBy }) => createdBy)];
-    for (const maker of makers) if (maker !== undefined && maker !== atTheMachine) found.add(maker);
-  }
-  return found;
+/** Notes that the caller could get into an API key or a User's account from now on. */
+export function noteWayIn(
+  { tx, caller }: { readonly tx: Pick<Tables, 'waysIn'>; readonly caller: Pick<Caller, 'id'> },
+  identity: string,
+): void {
+  if (caller.id !== identity) tx.waysIn.note(identity, caller.id);
 }
 
-/** The identities that could have got into a User's account since the rule was set, or at all if it does not vouch. */
-function makersOf({ userMakers }: People, userId: string, rule: ApprovalRule): ReadonlySet<string> {
-  const found = new Set<string>();
-  for (const { maker, at } of userMakers.of(userId)) {
-    if (!rule.vouched.includes(userId) || at > rule.updatedAt) found.add(maker);
+/**
+ * The identities that could act as this one: itself, those that were given a way in, and those that had one into them
+ * by then. `vouchedAt` tells, by the number of the last way in, up to when an identity was known to be a person of its
+ * own; 0 if it was not. Undefined if they are too many to tell.
+ */
+export function behind(
+  { waysIn }: Pick<Tables, 'waysIn'>,
+  id: string,
+  vouchedAt: (identity: string) => number,
+): ReadonlySet<string> | undefined {
+  /** Each with the last way by which it could have got in; one that is set again is looked at again. */
+  const reached = new Map([[id, Number.POSITIVE_INFINITY]]);
+  let looked = 0;
+  for (const [each, until] of reached) {
+    const ways = waysIn.since(each, vouchedAt(each));
+    if (ways.length > mostWays || ++looked > mostBehind) return undefined;
+    for (const { who, first, last } of ways) {
+      const at = Math.min(last, until);
+      if (first > until || at <= (reached.get(who) ?? -1)) continue;
+      reached.delete(who);
+      reached.set(who, at);
+    }
   }
-  for (const each of found) {
-    if (found.size > mostSteps) break;
-    for (const { maker } of userMakers.of(each)) found.add(maker);
-  }
-  return found;
+  return new Set(reached.keys());
+}
+
+/** Those who could be asking where `requester` asks. Users for whom the rule vouches are persons of their own. */
+export function askersOf(
+  tables: People,
+  requester: string,
+  { vouched }: Pick<ApprovalRule, 'vouched'>,
+): ReadonlySet<string> | undefined {
+  return behind(tables, requester, (id) => vouched[id] ?? 0);
 }
 
 /** Texts that are equal for equal second factors. */
@@ -54,25 +66,42 @@ export function selfApprovalProblem(
   tables: People,
   userId: string,
   requester: string,
-  rule: ApprovalRule,
+  rule: Pick<ApprovalRule, 'vouched'>,
 ): string | undefined {
-  const asked = behind(tables, requester);
-  if (asked.has(userId)) return 'it was asked for by this User, or by an API key of theirs';
-  const makers = makersOf(tables, userId, rule);
-  if ([...makers].some((maker) => asked.has(maker))) {
-    return 'who asked for it could have got into the account of this User, whom they invited or gave a new way in since the rule was set';
-  }
-  const own = new Set(factorMarks(tables, userId));
-  if ([...asked].some((id) => factorMarks(tables, id).some((mark) => own.has(mark)))) {
-    return 'this User has a second factor of who asked for it';
-  }
+  const asked = askersOf(tables, requester, rule);
+  if (!asked) return 'too many could have asked for it: the appliance cannot tell that this User did not';
+  if (asked.has(userId)) return 'it was asked for by this User, or by an identity that they could have got into';
+  if (shareFactors(tables, userId, asked)) return 'this User has a second factor of who asked for it';
   return undefined;
 }
 
-/** Notes that the caller could get into a User's account from now on. */
-export function noteMaker(
-  { tx, world, caller }: { tx: Pick<Tables, 'userMakers'>; world: { now(): number }; caller: Pick<Caller, 'id'> },
+function shareFactors(tables: People, userId: string, others: Iterable<string>): boolean {
+  const own = new Set(factorMarks(tables, userId));
+  if (own.size === 0) return false;
+  return [...others].some((id) => factorMarks(tables, id).some((mark) => own.has(mark)));
+}
+
+/** Why the rule does not stand for a User, as their account is now; undefined if it does. */
+export function vouchingProblem(
+  { waysIn }: Pick<Tables, 'waysIn'>,
   userId: string,
-): void {
-  if (caller.id !== userId) tx.userMakers.note(userId, caller.id, world.now());
+  { vouched }: Pick<ApprovalRule, 'vouched'>,
+): string | undefined {
+  const at = vouched[userId];
+  if (at === undefined) return 'the rule does not vouch for this User, who became an approver after it was set';
+  if (waysIn.lastOf(userId) <= at) return undefined;
+  return 'another could have got into the account of this User since the rule vouched for it';
+}
+
+/**
+ * Whether an identity may be who broke the glass: the same, an API key that they had a way into, a User whom they gave
+ * themselves a way into since, or one with a second factor of theirs.
+ */
+export function isOfBreaker(tables: People, id: string, { by, ways }: Pick<BrokenGlass, 'by' | 'ways'>): boolean {
+  const could = behind(tables, id, (each) => (isUser(each) ? ways : 0));
+  return !could || could.has(by) || shareFactors(tables, by, could);
+}
+
+function isUser(id: string): boolean {
+  return id.startsWith('user_');
 }

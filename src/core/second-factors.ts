@@ -23,7 +23,7 @@ import {
   type VerifiedUse,
   verifyPasskeyUse,
 } from './passkeys.ts';
-import { noteMaker } from './persons.ts';
+import { noteWayIn } from './persons.ts';
 import { sessionOf } from './sessions.ts';
 import { findUser, type UserRef, userThing } from './users.ts';
 
@@ -399,7 +399,7 @@ export function resetSecondFactor(
   const user = findUser(tx, input.user);
   const removed = tx.secondFactors.eraseAllOf(user.id);
   tx.sessions.endAllOf(user.id, world.now());
-  noteMaker(ctx, user.id);
+  noteWayIn(ctx, user.id);
   ctx.note({ object: userThing(user), changed: ['secondFactors', 'recoveryCodes'] });
   return { username: user.username, removed };
 }

@@ -19,7 +19,7 @@ import { apiKeyThing } from './accounts.ts';
 import { grantableFlags, holderNeeded, isSelf, mayTouch, mayTouchAll, missingFlag } from './authorization.ts';
 import { type Caller, type Context, needQuota } from './context.ts';
 import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
-import { noteMaker } from './persons.ts';
+import { noteWayIn } from './persons.ts';
 
 interface CreateUserInput {
   readonly fields: Body<'createUser'>;
@@ -30,7 +30,7 @@ interface CreateUserInput {
 
 export function createUser(ctx: Context, input: CreateUserInput): { user: User; password: string } {
   const user = addUser(ctx, input.fields, input.passwordHash);
-  noteMaker(ctx, user.id);
+  noteWayIn(ctx, user.id);
   ctx.note({ object: userThing(user), ...changedRights(undefined, flagsOfText(user.flagsText)) });
   return { user: userAnswer(user), password: input.password };
 }
@@ -98,7 +98,7 @@ export function updateUser(ctx: Context, input: UpdateUserInput): User {
   // A reset link that went to the old address must not open the account.
   if (email !== user.email) {
     tx.userTokens.erase(user.id, 'reset');
-    noteMaker(ctx, user.id);
+    noteWayIn(ctx, user.id);
   }
   const change = {
     email,

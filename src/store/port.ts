@@ -22,9 +22,9 @@ import type { RingTable } from './tables/rings.ts';
 import type { SecondFactorTable } from './tables/second-factors.ts';
 import type { SessionTable } from './tables/sessions.ts';
 import type { TangTable } from './tables/tang.ts';
-import type { UserMakerTable } from './tables/user-makers.ts';
 import type { UserTokenTable } from './tables/user-tokens.ts';
 import type { UserTable } from './tables/users.ts';
+import type { WayInTable } from './tables/ways-in.ts';
 import type { WorkloadSessionTable } from './tables/workload-sessions.ts';
 import type { WrappingKeyTable } from './tables/wrapping-keys.ts';
 
@@ -126,7 +126,7 @@ export interface Tables {
   readonly approvalRules: ApprovalRuleTable;
   readonly approvalRequests: ApprovalRequestTable;
   readonly brokenGlass: BrokenGlassTable;
-  readonly userMakers: UserMakerTable;
+  readonly waysIn: WayInTable;
 }
 
 /** The tables `T`, and what only a transaction can do. */

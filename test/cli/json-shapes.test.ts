@@ -394,13 +394,11 @@ test('each command prints what the page tells', async () => {
     env,
   });
   await d.kms('account create spare --data served', { env });
+  const keeper = 'user create keeper --email k@example.org --first-name K --last-name K --flag approval.rule';
+  const { password } = JSON.parse((await d.kms(`${keeper} --data served --json`, { env })).stdout);
   await d.kms('approval break-glass --reason x --data served -- account delete spare --yes', { env });
   const { broken } = JSON.parse((await d.kms('approval broken-glass --data served --json', { env })).stdout);
-  const { key: acknowledger } = JSON.parse(
-    (await d.kms('apikey create --account admin --flag approval.rule --data served --json', { env })).stdout,
-  );
-  const remote = { env: { KMS_API_KEY: acknowledger } };
-  await run(`approval acknowledge ${broken[0].id} --server ${server.url}`, remote);
+  await run(`approval acknowledge ${broken[0].id} --user keeper --data served`, { env, stdin: `${password}\n` });
   await run('status --data served');
   await run('seal --data served');
   await run('status --data served', { code: 4 });

@@ -26,7 +26,7 @@ test('a rule is made after all that it would stop, and the same file again does 
   await using _ = d;
   const account =
     'kind: account\nname: billing\n---\nkind: user\nname: eve\nemail: eve@example.org\nfirstName: Eve\nlastName: E\n';
-  const all = `kind: rule\nname: all\nactions: ['*']\napprovers: {flag: Approval.Give}\nwindow: 3600\nbreakers: [eve]\n---\n${account}`;
+  const all = `kind: rule\nname: all\nactions: [account.create, user.invite]\napprovers: {flag: Approval.Give}\nwindow: 3600\nbreakers: [eve]\n---\n${account}`;
   await write(d, 'f.yaml', `${rule(ada, bob)}---\n${all}`);
   const ran = await d.kms('apply -f f.yaml --secrets-out secrets');
   assert.equal(ran.code, 0, ran.stderr);

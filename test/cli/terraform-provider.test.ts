@@ -349,7 +349,7 @@ test('states of OpenTofu are read, with what later versions may add or lack', as
 
 test('the handshake: a private socket, a certificate, and nothing but the line on stdout', async () => {
   await using d = await servedDesk();
-  const tofu = await start(d);
+  await using tofu = await start(d);
   const [core, protocol, network, path = '', kind, der = ''] = tofu.handshake;
   assert.deepEqual([core, protocol, network, kind], ['1', '6', 'unix', 'grpc']);
   assert.match(der, /^[A-Za-z0-9+/]{300,}$/);
@@ -364,7 +364,7 @@ test('the handshake: a private socket, a certificate, and nothing but the line o
     await tofu.call(`/tfplugin6.Provider/${name}`);
   }
   const metadata = await tofu.call('/tfplugin6.Provider/GetMetadata');
-  assert.deepEqual([metadata.all(3).length, metadata.all(4).length], [6, 7]);
+  assert.deepEqual([metadata.all(3).length, metadata.all(4).length], [7, 8]);
 
   // Streams stay open until the end.
   const stdio = tofu.session.request({ ':method': 'POST', ':path': '/plugin.GRPCStdio/StreamStdio' });
@@ -393,7 +393,7 @@ test('only the client with the announced certificate is served; without certific
 
   await using plain = await startTofu(d, { env: { PLUGIN_CLIENT_CERT: '' } });
   assert.equal(plain.handshake[5], '');
-  assert.equal((await plain.call('/tfplugin6.Provider/GetMetadata')).all(4).length, 7);
+  assert.equal((await plain.call('/tfplugin6.Provider/GetMetadata')).all(4).length, 8);
 });
 
 test('started by a person, or by a program of another protocol, it says what it is', async () => {
@@ -421,7 +421,7 @@ test('malformed messages are refused, and the next one is answered', async () =>
     assert.equal(answer.all(2).length, 1);
   }
   assert.equal(tofu.said(), '');
-  assert.equal((await tofu.call('/tfplugin6.Provider/GetMetadata')).all(4).length, 7);
+  assert.equal((await tofu.call('/tfplugin6.Provider/GetMetadata')).all(4).length, 8);
 });
 
 test('the guide names types, attributes and settings that there are', async () => {

@@ -685,3 +685,21 @@ test('with a credential of its own the settings cannot be reached over the netwo
     assert.equal((await a.call('GET', '/local/oidc', undefined, { key })).status, 404);
   }
 });
+
+test('a login with the provider is a way in for who set it, unless the user has a second factor', async () => {
+  await using o = await place({ createUsers: true });
+  const [seat] = o.a.tenants;
+  const givers = async (id: string) =>
+    seat?.handle.store.read(({ waysIn }) => waysIn.since(id, 0).map(({ who }) => who));
+  const made = (await o.logIn('bob')).body.user;
+  assert.deepEqual(await givers(made.id), ['local']);
+  const { user, password } = (await o.a.call('POST', '/auth/users', ada)).body;
+  const body = { username: user.username, password };
+  const { accessToken: key } = (await o.a.call('POST', '/auth/basic/login', body, nobody)).body;
+  await addTotp(o.a, { user, password, key });
+  assert.equal((await o.logIn()).body.user.id, user.id);
+  assert.deepEqual(await givers(user.id), [o.a.root.keyid]);
+  await o.a.call('POST', '/local/reset-second-factor', { username: user.username }, local);
+  await o.logIn();
+  assert.deepEqual(await givers(user.id), [o.a.root.keyid, 'local']);
+});

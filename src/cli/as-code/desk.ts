@@ -37,11 +37,12 @@ export async function deskAt(cli: Cli, connection: Connection, options: DeskOpti
     appliance: (await connection.applianceId()) ?? null,
     withPlan(digest) {
       const header = { [planHeader]: digest };
-      const { baseUrl, fetch, headers, tenantHeaders } = connection;
+      // A change whose answer is lost may have happened, so each is waited for.
+      const { baseUrl, steadyFetch: fetch, headers, tenantHeaders } = connection;
       const named = { ...headers, ...tenantHeaders, ...header };
       const timeout = Number.POSITIVE_INFINITY;
       const retries = baseUrl === localUrl ? { retries: 0 } : {};
-      const planned = { ...connection, tenantHeaders: { ...tenantHeaders, ...header } };
+      const planned = { ...connection, fetch, tenantHeaders: { ...tenantHeaders, ...header } };
       return withLists({
         ...common,
         client: createClient({ baseUrl, fetch, headers: named, timeout, ...retries }),

@@ -166,7 +166,7 @@ class Reader {
     const node = this.#resolved(given, document);
     const place = this.#placeOf(node);
     const before = this.#problems;
-    const value = this.#value(node, document, 1);
+    const value = this.#value(given, document, 1);
     if (value === failed) return [];
     if (!isJsonObject(value)) {
       before.add(place, 'expected an object with kind and name');
@@ -195,12 +195,15 @@ class Reader {
 
   /** The JSON value of a node, or `failed`, which was reported. */
   #value(given: unknown, document: Document.Parsed, depth: number): unknown {
-    const { isMap, isScalar, isSeq } = this.#yaml;
+    const { isAlias, isMap, isScalar, isSeq } = this.#yaml;
     const node = this.#resolved(given, document);
-    const refuse = (message: string): typeof failed => {
-      this.#problems.add(this.#placeOf(node), message);
+    const refuse = (message: string, at = node): typeof failed => {
+      this.#problems.add(this.#placeOf(at), message);
       return failed;
     };
+    if (isAlias(given) && node === undefined) {
+      return refuse(`there is no anchor &${given.source} before it in this document`, given);
+    }
     if (++this.#values > mostValues) throw new RangeError('too many values');
     if (depth > deepest) return refuse(`nests deeper than ${deepest} levels`);
     if (isScalar(node)) return this.#scalar(node, refuse);
@@ -212,7 +215,10 @@ class Reader {
     if (!isMap(node)) return node === null || node === undefined ? null : refuse('expected a plain value');
     const entries = new Map<string, unknown>();
     for (const { key, value } of node.items) {
-      if (!isScalar(key)) return refuse('expected fields, each as NAME: VALUE');
+      if (!isScalar(key)) return refuse('expected fields, each as NAME: VALUE', key ?? node);
+      if (key.value === '<<' && [value, ...(isSeq(value) ? value.items : [])].some(isAlias)) {
+        return refuse('merge keys (<<) are no part of YAML 1.2', key);
+      }
       const name = typeof key.value === 'bigint' ? String(key.value) : String(key.source ?? key.value);
       if (entries.has(name)) {
         this.#problems.add(this.#placeOf(key), `${name} is given twice`);
@@ -226,7 +232,9 @@ class Reader {
   #scalar({ value }: Scalar, refuse: (message: string) => typeof failed): unknown {
     if (typeof value === 'bigint') {
       const number = Number(value);
-      return Number.isSafeInteger(number) ? number : refuse('holds a number that cannot be kept exactly');
+      // Exactly, or in the digits by which the API shows such a number.
+      const isKept = Number.isFinite(number) && (BigInt(number) === value || String(number) === String(value));
+      return isKept ? number : refuse('holds a number that cannot be kept exactly');
     }
     if (typeof value === 'number' && !Number.isFinite(value)) return refuse('holds a number out of range');
     return value ?? null;
@@ -268,7 +276,7 @@ const failed = Symbol('a value that was refused');
 function markProblems({ props }: JsonObject): readonly FileProblem[] {
   if (!isJsonObject(props) || !Object.hasOwn(props, 'managedBy')) return [];
   const message = 'is the mark that `kms apply` sets itself: leave it out, and name it with --managed-by';
-  return [{ path: ['props', 'managedBy'], message: `props.managedBy: ${message}` }];
+  return [{ path: ['props', 'managedBy'], message }];
 }
 
 function wordsFor({ path, message, known }: FileProblem, kind: KindName): string {

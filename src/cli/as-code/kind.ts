@@ -22,7 +22,7 @@ export interface Found {
   readonly fields: JsonObject;
   /** `props.managedBy`: which configuration made it. Absent for objects that were made by hand. */
   readonly managedBy?: string;
-  /** An earlier run was cut off while it made the object: it is removed and made again. */
+  /** An earlier run was cut off while it made the object: it is made again. */
   readonly isUnfinished?: true;
 }
 
@@ -78,8 +78,8 @@ export interface Desk {
 export interface Workplace extends Desk {
   /** Keeps a secret. Rejects if it could not be kept; the kind then takes back whatever has it. */
   deliver(secret: Secret): Promise<void>;
-  /** Drops the secrets that were kept for the object: it was taken back. */
-  withdraw(): Promise<void>;
+  /** Drops the secrets that were kept for the object, or the one with this label: it was taken back. */
+  withdraw(label?: string): Promise<void>;
 }
 
 /** Other objects: those that the appliance has, as far as the caller sees them, and those in the files. */
@@ -87,6 +87,14 @@ export interface Around {
   readonly isLocal: boolean;
   found(kind: KindName): readonly Found[];
   wanted(kind: KindName): readonly Wanted[];
+}
+
+/** The plan around a removal, which comes after all else. */
+export interface After {
+  /** Ids of what goes along. */
+  readonly leaving: ReadonlySet<string>;
+  /** Objects as the plan, or its files, make them. */
+  readonly wanted: readonly Wanted[];
 }
 
 export interface Kind {
@@ -120,16 +128,22 @@ export interface Kind {
   ): readonly Problem[];
   /** Why a change cannot be made now; undefined if nothing speaks against it. */
   blockedBecause?(desk: Desk, found: Found, differences: readonly Difference[]): Promise<string | undefined>;
-  /** Permission flags that the change takes. `found` is absent for a new object, `wanted` for one that is removed. */
+  /**
+   * Permission flags that the change takes. `found` is absent for a new object, or unfinished; `wanted` is absent for
+   * one that is removed.
+   */
   flagsFor(wanted: Wanted | undefined, found: Found | undefined, differences: readonly Difference[]): readonly string[];
+  /** Whether the change makes again what an earlier one, which was cut off, has left of secrets. */
+  isHalfDone?(wanted: Wanted, found: Found): boolean;
   /** Labels of the secrets that the change brings. */
   secrets(wanted: Wanted, found: Found | undefined): readonly string[];
-  create(desk: Workplace, wanted: Wanted): Promise<void>;
+  /** `unfinished` is what an earlier run has left of it. */
+  create(desk: Workplace, wanted: Wanted, unfinished?: Found): Promise<void>;
   update(desk: Workplace, wanted: Wanted, found: Found, differences: readonly Difference[]): Promise<void>;
   /** Absent for things that are not removed. */
   remove?(desk: Desk, found: Found): Promise<void>;
-  /** Why it stays although it has the mark; undefined if it can go. `leaving` are ids of what goes along. */
-  keptBecause?(desk: Desk, found: Found, leaving: ReadonlySet<string>): Promise<string | undefined>;
+  /** Why it stays although it has the mark; undefined if it can go. */
+  keptBecause?(desk: Desk, found: Found, after: After): Promise<string | undefined>;
   /** The fields of an exported file, without those that have their defaults; undefined for what no file describes. */
   exported(found: Found): JsonObject | undefined;
 }

@@ -1,26 +1,29 @@
 // The mark `props.managedBy` of objects that came from a configuration: it is set when they are made, kept by every
-// change, and left out of what files say and of what is compared.
+// change, and left out of what files say and of what is compared. It also tells what a run that was cut off has left
+// undone.
 import type { JsonObject } from '../../model/json.ts';
 
-/** Behind the mark of an object whose making was cut off. */
-const unfinished = ' (unfinished)';
+/** Words behind the mark until an object is whole: it is being made, or only its secret is. */
+const lacking = { all: ' (unfinished)', secret: ' (secret unfinished)' } as const;
+type Lack = keyof typeof lacking;
 
-/** Properties with the mark of the configuration; `isWhole` is false until everything about the object is done. */
-export function marked(props: unknown, managedBy: string, isWhole = true): JsonObject {
-  return { ...Object(props), managedBy: isWhole ? managedBy : managedBy + unfinished };
+/** Properties with the mark of the configuration, and what the object still lacks. */
+export function marked(props: unknown, managedBy: string, lack?: Lack): JsonObject {
+  return { ...Object(props), managedBy: lack ? managedBy + lacking[lack] : managedBy };
 }
 
 interface Unmarked {
   readonly props: JsonObject;
   readonly managedBy?: string;
-  readonly isUnfinished?: true;
+  readonly lacks?: Lack;
 }
 
-/** Properties and mark of an object, apart. */
+/** Properties and mark of an object, apart. What is no text is no mark, and no property that a file could name. */
 export function unmarked({ managedBy, ...props }: JsonObject): Unmarked {
-  if (typeof managedBy !== 'string') return { props: managedBy === undefined ? props : { ...props, managedBy } };
-  if (!managedBy.endsWith(unfinished)) return { props, managedBy };
-  return { props, managedBy: managedBy.slice(0, -unfinished.length), isUnfinished: true };
+  if (typeof managedBy !== 'string') return { props };
+  const lacks = (['all', 'secret'] as const).find((lack) => managedBy.endsWith(lacking[lack]));
+  const mark = lacks ? managedBy.slice(0, -lacking[lacks].length) : managedBy;
+  return { props, ...(mark !== '' && { managedBy: mark }), ...(lacks && { lacks }) };
 }
 
 /** Properties that a change sets: those of the file, and the mark that the object has. */

@@ -4,7 +4,7 @@
 const atOnce = 24;
 
 /** Results in the order of the items. The first rejection ends it, once what is under way has ended. */
-export async function inParallel<T, R>(items: readonly T[], run: (item: T) => Promise<R>): Promise<R[]> {
+export async function inParallel<T, R>(items: readonly T[], run: (item: T, at: number) => Promise<R>): Promise<R[]> {
   const results = new Map<number, R>();
   const queue = items.entries();
   let failure: { readonly error: unknown } | undefined;
@@ -12,7 +12,7 @@ export async function inParallel<T, R>(items: readonly T[], run: (item: T) => Pr
     for (const [at, item] of queue) {
       if (failure) return;
       try {
-        results.set(at, await run(item));
+        results.set(at, await run(item, at));
       } catch (error) {
         failure ??= { error };
       }

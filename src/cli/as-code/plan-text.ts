@@ -37,10 +37,12 @@ function stepLines(step: Step): string[] {
   return [head, ...[...body, ...notes(step)].map((line) => `    ${line}`)];
 }
 
-function notes({ isUnseen, isUnfinished, blocked, missingFlags, secrets, adopts }: Step): string[] {
+function notes({ action, isUnseen, isUnfinished, blocked, missingFlags, secrets, adopts }: Step): string[] {
   return [
     ...(isUnseen ? ['! may exist already: you cannot see it'] : []),
-    ...(isUnfinished ? ['! an earlier run was cut off while it was made: it is removed and made again'] : []),
+    ...(isUnfinished
+      ? [`! an earlier run was cut off: ${action === 'create' ? 'it' : 'its secret'} is made again`]
+      : []),
     ...(adopts ? ['! was not made from a configuration: it gets the mark'] : []),
     ...(blocked === undefined ? [] : [`! ${blocked}`]),
     ...(missingFlags.length > 0 ? [`! you may not do this: ${flagsText(missingFlags)}`] : []),

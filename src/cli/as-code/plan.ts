@@ -1,15 +1,17 @@
 // Plan is the list of changes that make an appliance what files say: what is made, changed and removed, in their order,
 // and what stands against it. Making a plan changes nothing.
 import type { KindName } from '../../api/configuration.ts';
+import { KmsError } from '../../errors.ts';
 import { isKnownFlag, likelyFlag, parseFlags } from '../../model/flags.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { nearest } from '../../model/nearest.ts';
+import { grantedIn } from './differing.ts';
 import { stateDigest } from './digest.ts';
 import { type FileObject, FileProblems } from './files.ts';
 import type { Around, Desk, Difference, Found, Path, Wanted } from './kind.ts';
 import { kinds } from './kind-table.ts';
 import { inParallel } from './parallel.ts';
-import { type Sight, World } from './world.ts';
+import { type Sight, World, wholeOf } from './world.ts';
 
 type Action = 'create' | 'update' | 'remove';
 
@@ -29,7 +31,7 @@ export interface Step {
   readonly adopts?: true;
   /** It may be there already: the caller cannot see it. */
   readonly isUnseen?: true;
-  /** It is there half made: an earlier run was cut off. */
+  /** It, or one of its secrets, is there half made: an earlier run was cut off. */
   readonly isUnfinished?: true;
   /** Why it cannot be done now. */
   readonly blocked?: string;
@@ -88,13 +90,13 @@ export async function makePlan(
     const sight = sights[at];
     if (!sight) continue;
     checkObject(object, sight, { world, objects, around, options, problems });
-    const step = stepFor(desk, object, sight, options);
+    const step = sight.found && sight.hidden ? hiddenStep(object, sight.hidden) : stepFor(desk, object, sight, options);
     if (step) steps.push(step);
   }
   problems.refuse();
   const unlisted = removable.filter((name) => !world.isListed(name));
   const { removals, kept } = await removalsIn(desk, world, objects, removable, options);
-  const changes = await inParallel(steps, (step) => blockedOrNot(desk, step, sightOf(objects, sights, step)));
+  const changes = await inParallel(steps, (step) => judged(desk, step, sightOf(objects, sights, step)));
   return { steps: [...changes, ...removals], kept, unchanged: objects.length - steps.length, unlisted };
 }
 
@@ -111,7 +113,7 @@ interface Check {
 }
 
 /** Reports what the appliance would refuse for certain. */
-function checkObject(object: FileObject, { found, twins, isUnseen }: Sight, check: Check): void {
+function checkObject(object: FileObject, { found, twins, isUnseen, hidden }: Sight, check: Check): void {
   const { around, options, problems } = check;
   const kind = kinds[object.kind];
   const add = (path: Path, message: string): void => problems.add(object.at(path), `${path.join('.')}: ${message}`);
@@ -119,18 +121,19 @@ function checkObject(object: FileObject, { found, twins, isUnseen }: Sight, chec
     const ids = twins.slice(0, 3).map(({ id }) => id);
     add(['name'], `${twins.length} ${kind.noun[1]} have this name (${ids.join(', ')}): give all but one another`);
   }
-  if (!options.anyFlag) for (const { path, message } of oddFlags(object.fields.flags)) add(path, message);
+  if (!options.anyFlag) for (const { path, message } of oddFlags(object.fields.flags, found)) add(path, message);
   for (const { path, message } of missingReferences(object, check)) add(path, message);
   if (kind.onlyHere !== undefined && !around.isLocal) add(['kind'], kind.onlyHere);
-  if (twins.length > 0 || isUnseen) return;
+  if (twins.length > 0 || isUnseen || hidden !== undefined) return;
   const differences = found ? kind.differences(object, found) : [];
   for (const { path, message } of kind.problems(object, found, differences, around)) add(path, message);
 }
 
-/** Flags outside the table, which grant nothing here. */
-function oddFlags(flags: unknown): { readonly path: Path; readonly message: string }[] {
+/** Flags outside the table, which grant nothing here; one that the object has already is no slip of the pen. */
+function oddFlags(flags: unknown, found: Found | undefined): { readonly path: Path; readonly message: string }[] {
+  const held = new Set(grantedIn(found?.fields.flags));
   return Object.keys(Object(flags))
-    .filter((flag) => !isKnownFlag(flag))
+    .filter((flag) => !isKnownFlag(flag) && !held.has(flag.toLowerCase()))
     .map((flag) => {
       const near = likelyFlag(flag);
       const question =
@@ -155,6 +158,12 @@ function missingReferences(object: FileObject, { world, objects }: Check) {
   });
 }
 
+/** A step for an object of which the caller cannot see all that the file names. */
+function hiddenStep({ kind, name, fields }: FileObject, why: string): Step {
+  const blocked = `it cannot be compared: ${why}`;
+  return { action: 'update', kind, name, fields, differences: [], secrets: [], missingFlags: [], blocked };
+}
+
 /** Undefined if the object is as the file says. */
 function stepFor(desk: Desk, object: FileObject, { found, isUnseen }: Sight, options: PlanOptions): Step | undefined {
   const { kind: name, name: own, fields } = object;
@@ -163,7 +172,8 @@ function stepFor(desk: Desk, object: FileObject, { found, isUnseen }: Sight, opt
   const common = { kind: name, name: own, fields };
   const missing = (known: Found | undefined, changes: readonly Difference[]) =>
     missingOf(kind.flagsFor(wanted, known, changes), options, known?.id === desk.caller);
-  if (!found || found.isUnfinished) {
+  const isUnfinished = found?.isUnfinished && found.managedBy === desk.managedBy;
+  if (!found || isUnfinished) {
     return {
       action: 'create',
       ...common,
@@ -171,7 +181,7 @@ function stepFor(desk: Desk, object: FileObject, { found, isUnseen }: Sight, opt
       secrets: kind.secrets(wanted, undefined),
       ...(found && { before: stateDigest(found), isUnfinished: true }),
       ...(isUnseen && { isUnseen: true }),
-      missingFlags: missing(undefined, []),
+      missingFlags: missing(found, []),
     };
   }
   const adopts = options.adopt && kind.remove !== undefined && found.managedBy !== desk.managedBy;
@@ -181,7 +191,8 @@ function stepFor(desk: Desk, object: FileObject, { found, isUnseen }: Sight, opt
   const missingFlags = missing(found, differences);
   const secrets = kind.secrets(wanted, found);
   const before = stateDigest(found);
-  return { action: 'update', ...common, differences, before, secrets, missingFlags, ...(adopts && { adopts }) };
+  const more = { ...(adopts && { adopts }), ...(kind.isHalfDone?.(wanted, found) && { isUnfinished: true as const }) };
+  return { action: 'update', ...common, differences, before, secrets, missingFlags, ...more };
 }
 
 /** @param isSelf whether it is the caller itself, who may hold flags that it does not grant. */
@@ -191,9 +202,37 @@ function missingOf(needed: readonly string[], { flags }: PlanOptions, isSelf: bo
   return isSelf ? missing.filter((flag) => isKnownFlag(flag)) : missing;
 }
 
-async function blockedOrNot(desk: Desk, step: Step, found: Found | undefined): Promise<Step> {
-  const blocked = found && (await kinds[step.kind].blockedBecause?.(desk, found, step.differences));
+/** The step with what stands against it now, and the digest of all that the caller can see of its object. */
+async function judged(desk: Desk, given: Step, found: Found | undefined): Promise<Step> {
+  if (!found || given.blocked !== undefined) return given;
+  const step = { ...given, before: stateDigest(await wholeOf(desk, given.kind, found)) };
+  const { blockedBecause, keptBecause } = kinds[step.kind];
+  const alone = { leaving: new Set<string>(), wanted: [] };
+  const isAgain = step.action === 'create';
+  const blocked = await seen(
+    isAgain ? keptBecause?.(desk, found, alone) : blockedBecause?.(desk, found, step.differences),
+  );
   return blocked === undefined ? step : { ...step, blocked };
+}
+
+/** Why something cannot be done now; not being able to see that is a reason. */
+async function seen(why: Promise<string | undefined> | undefined): Promise<string | undefined> {
+  try {
+    return await why;
+  } catch (error) {
+    if (!(error instanceof KmsError) || error.code !== 'forbidden') throw error;
+    return `what uses it cannot be seen: ${error.message}`;
+  }
+}
+
+/** Objects of the files that name others, by kind and name of those. */
+function referrers(objects: readonly FileObject[]): ReadonlyMap<string, FileObject> {
+  const named = objects.flatMap((object) =>
+    kinds[object.kind]
+      .references(object)
+      .map(({ kind, name }) => [JSON.stringify([kind, kinds[kind].nameKey(name)]), object] as const),
+  );
+  return new Map(named);
 }
 
 async function removalsIn(
@@ -206,13 +245,19 @@ async function removalsIn(
   const removals: Step[] = [];
   const kept: Kept[] = [];
   const leaving = new Set<string>();
+  const named = referrers(objects);
   for (const name of names.toReversed()) {
     const kind = kinds[name];
-    const named = new Set(objects.filter((each) => each.kind === name).map((each) => kind.nameKey(each.name)));
+    const inFiles = new Set(objects.filter((each) => each.kind === name).map((each) => kind.nameKey(each.name)));
     const own = world
       .all(name)
-      .filter((found) => found.managedBy === desk.managedBy && !named.has(kind.nameKey(found.name)));
-    const whys = await inParallel(own, async (found) => kind.keptBecause?.(desk, found, leaving));
+      .filter((found) => found.managedBy === desk.managedBy && !inFiles.has(kind.nameKey(found.name)));
+    const whys = await inParallel(own, async (found) => {
+      const referrer = named.get(JSON.stringify([name, kind.nameKey(found.name)]));
+      if (referrer) return `the ${kinds[referrer.kind].noun[0]} ${referrer.name} names it`;
+      return seen(kind.keptBecause?.(desk, found, { leaving, wanted: objects }));
+    });
+    const wholes = await inParallel(own, (found) => wholeOf(desk, name, found));
     for (const [at, found] of own.entries()) {
       const why = whys[at];
       if (why !== undefined) {
@@ -226,7 +271,7 @@ async function removalsIn(
         kind: name,
         name: found.name,
         differences: [],
-        before: stateDigest(found),
+        before: stateDigest(wholes[at] ?? found),
         secrets: [],
         missingFlags,
       });

@@ -2,7 +2,7 @@
 // differs in that is another proof, which is added before the former one is removed.
 import { createHash, X509Certificate } from 'node:crypto';
 import type { Proof } from '../../api/proofs.ts';
-import { KmsError } from '../../errors.ts';
+import { invalidField, KmsError } from '../../errors.ts';
 import { isJsonObject, type JsonObject, sameJson } from '../../model/json.ts';
 import { checkedTrust, type TrustInput } from '../../model/trust.ts';
 import type { Problem } from './kind.ts';
@@ -17,6 +17,8 @@ const fieldsOfKind: Readonly<Record<string, readonly string[]>> = {
 /** Changes that make the proofs of a key those of its file. */
 interface ProofChanges {
   readonly added: readonly JsonObject[];
+  /** Those added of which a run that was cut off has left one. */
+  readonly again: readonly JsonObject[];
   readonly switched: readonly { readonly proof: Proof; readonly active: boolean }[];
   readonly removed: readonly Proof[];
 }
@@ -29,6 +31,7 @@ export function proofsIn(fields: JsonObject): readonly JsonObject[] {
 export function proofChanges(wanted: readonly JsonObject[], shown: readonly Proof[]): ProofChanges {
   const rest = new Set(shown.filter(({ kind }) => kind !== 'secret'));
   const added: JsonObject[] = [];
+  const again: JsonObject[] = [];
   const switched: { proof: Proof; active: boolean }[] = [];
   for (const each of wanted) {
     const identity = wantedIdentity(each);
@@ -37,11 +40,17 @@ export function proofChanges(wanted: readonly JsonObject[], shown: readonly Proo
       added.push(each);
       continue;
     }
-    rest.delete(proof);
     const active = each.active !== false;
+    // Its secret may be lost: it is switched on once that is kept, and then it is used.
+    if (active && !proof.active && proof.lastUsedAt === null && proofLabel(each) !== undefined) {
+      added.push(each);
+      again.push(each);
+      continue;
+    }
+    rest.delete(proof);
     if (proof.active !== active) switched.push({ proof, active });
   }
-  return { added, switched, removed: [...rest] };
+  return { added, again, switched, removed: [...rest] };
 }
 
 /** The identity of a proof in a file. */
@@ -72,6 +81,8 @@ function jwtIdentity(proof: JsonObject): JsonObject {
 }
 
 function trustOf({ issuer, audience, subject, claims, jwks, jwksUrl, ca, once, longest }: TrustInput) {
+  if (!issuer) throw invalidField('issuer', 'is required for a proof of the kind jwt');
+  if (!audience) throw invalidField('audience', 'is required for a proof of the kind jwt');
   const given = { issuer, audience, subject, claims, jwks, jwksUrl, ca, once, longest };
   const entries = Object.entries(given).filter(([, value]) => value !== undefined);
   // Cast: undefined entries are gone.
@@ -145,8 +156,10 @@ function newProblems(proof: JsonObject, path: Problem['path']): Problem[] {
 }
 
 function trustProblems(proof: JsonObject, path: Problem['path']): Problem[] {
-  for (const field of ['issuer', 'audience'] as const) {
-    if (proof[field] === undefined) return [{ path, message: `${field}: is required for a proof of the kind jwt` }];
+  const { keys } = Object(proof.jwks);
+  const isKey = (key: unknown): boolean => isJsonObject(key) && typeof key.kty === 'string';
+  if (proof.jwks !== undefined && !(Array.isArray(keys) && keys.length > 0 && keys.every(isKey))) {
+    return [{ path: [...path, 'jwks'], message: 'expected keys: a list of public keys (RFC 7517)' }];
   }
   try {
     trustOf(proof as unknown as TrustInput);

@@ -1,7 +1,7 @@
 // Where the secrets of new objects go: files of a directory, each readable only by its owner and never overwritten, in
 // clear or sealed to a recipient of age; or, sealed, the output of the command. None is ever shown in clear.
 import { createHash, randomBytes } from 'node:crypto';
-import { lstat, mkdir, unlink } from 'node:fs/promises';
+import { lstat, mkdir, rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ageRecipient, sealToAge } from '../../client/age-file.ts';
 import { KmsError, systemCode } from '../../errors.ts';
@@ -9,14 +9,17 @@ import { fileError, type NewFile, newFile, readSmallText } from '../files.ts';
 import type { Secret } from './kind.ts';
 
 export interface SecretPlaces {
-  /** Takes the places of an object's secrets, before it is made. Throws `refused` if one is taken. */
-  reserve(kind: string, name: string, labels: readonly string[]): Promise<ReservedPlaces>;
+  /**
+   * Takes the places of an object's secrets, before it is made. Throws `refused` if one is taken; `isAgain` moves what
+   * is there aside, which an earlier run has left.
+   */
+  reserve(kind: string, name: string, labels: readonly string[], isAgain?: boolean): Promise<ReservedPlaces>;
 }
 
 export interface ReservedPlaces {
   deliver(secret: Secret): Promise<void>;
-  /** Removes what was delivered: the object was taken back. */
-  withdraw(): Promise<void>;
+  /** Removes what was delivered, or the secret with this label: the object was taken back. */
+  withdraw(label?: string): Promise<void>;
   /** Gives back places that got no secret. */
   release(): Promise<void>;
   /** Secrets that were delivered. */
@@ -36,13 +39,15 @@ interface PlaceOptions {
   readonly directory: string | undefined;
   /** A file with the recipient. */
   readonly recipient: string | undefined;
+  /** Shows a sealed secret that has no file; it is kept once this resolves. */
+  show(secret: KeptSecret & { readonly sealed: string }): Promise<void>;
 }
 
 /** Bytes of a file's name. */
 const longestName = 200;
 
 /** Undefined if neither is given. Throws `refused` or `invalid` if secrets could not be kept so. */
-export async function secretPlaces({ directory, recipient }: PlaceOptions): Promise<SecretPlaces | undefined> {
+export async function secretPlaces({ directory, recipient, show }: PlaceOptions): Promise<SecretPlaces | undefined> {
   if (directory === undefined && recipient === undefined) return undefined;
   const to =
     recipient === undefined
@@ -52,7 +57,7 @@ export async function secretPlaces({ directory, recipient }: PlaceOptions): Prom
   const seal = (text: string): string =>
     to ? sealToAge(text, to, (length) => new Uint8Array(randomBytes(length))) : text;
   return {
-    async reserve(kind, name, labels) {
+    async reserve(kind, name, labels, isAgain = false) {
       const kept: KeptSecret[] = [];
       const files = new Map<string, { readonly path: string; readonly file: NewFile }>();
       const release = async (): Promise<void> => {
@@ -63,6 +68,7 @@ export async function secretPlaces({ directory, recipient }: PlaceOptions): Prom
         if (directory === undefined) break;
         const path = join(directory, `${fileName(name, label)}${to ? '.age' : ''}`);
         try {
+          if (isAgain) await moveAside(path);
           files.set(label, { path, file: await newFile(path, 0o600, 'move it away: a secret is never overwritten') });
         } catch (error) {
           await release();
@@ -76,7 +82,9 @@ export async function secretPlaces({ directory, recipient }: PlaceOptions): Prom
           const place = files.get(label);
           if (!place) {
             if (directory !== undefined || !to) throw new KmsError('internal', `no place was reserved for ${label}`);
-            kept.push({ kind, name, label, sealed: seal(text) });
+            const secret = { kind, name, label, sealed: seal(text) };
+            await show(secret);
+            kept.push(secret);
             return;
           }
           files.delete(label);
@@ -89,17 +97,36 @@ export async function secretPlaces({ directory, recipient }: PlaceOptions): Prom
           }
           kept.push({ kind, name, label, file: place.path });
         },
-        async withdraw() {
-          for (const { file } of kept.splice(0)) if (file !== undefined) await unlink(file).catch(() => undefined);
+        async withdraw(label) {
+          const gone = kept.filter((secret) => label === undefined || secret.label === label);
+          for (const secret of gone) {
+            kept.splice(kept.indexOf(secret), 1);
+            if (secret.file !== undefined) await unlink(secret.file).catch(() => undefined);
+          }
         },
       };
     },
   };
 }
 
-/** The first line that is no comment. */
+/** Gives the file, if there is one, the first free name with `.old` at its end. */
+async function moveAside(path: string): Promise<void> {
+  const isThere = (name: string) =>
+    lstat(name).then(
+      () => true,
+      () => false,
+    );
+  if (!(await isThere(path))) return;
+  let old = `${path}.old`;
+  for (let n = 2; await isThere(old); n++) old = `${path}.old${n}`;
+  await rename(path, old);
+}
+
+/** The line that is no comment. Throws `invalid` for several: only one could open what is sealed. */
 function recipientIn(text: string): string {
-  return text.split('\n').find((line) => line.trim() !== '' && !line.startsWith('#')) ?? '';
+  const lines = text.split('\n').filter((line) => line.trim() !== '' && !line.startsWith('#'));
+  if (lines.length <= 1) return lines[0] ?? '';
+  throw new KmsError('invalid', `expected one recipient in the file of --secrets-to, found ${lines.length}`);
 }
 
 async function makeDirectory(path: string): Promise<void> {

@@ -13,6 +13,8 @@ export interface Sight {
   readonly isUnseen: boolean;
   /** Several that the name means, if it does not mean one. */
   readonly twins: readonly Found[];
+  /** Why fields that the file names cannot be seen. */
+  readonly hidden?: string;
 }
 
 export class World {
@@ -65,9 +67,21 @@ export class World {
       if (answer === 'unseen') return { found: undefined, isUnseen: true, twins: [] };
       found = answer;
     }
-    if (found && kind.detail) found = await kind.detail(this.#desk, found, fields);
-    return { found, isUnseen: false, twins: [] };
+    const common = { isUnseen: false, twins: [] };
+    if (!found || !kind.detail) return { found, ...common };
+    try {
+      return { found: await kind.detail(this.#desk, found, fields), ...common };
+    } catch (error) {
+      if (!(error instanceof KmsError) || error.code !== 'forbidden') throw error;
+      return { found, ...common, hidden: error.message };
+    }
   }
+}
+
+/** The object with all fields that the caller may see: a change of any of them since is noticed. */
+export async function wholeOf(desk: Desk, kind: KindName, found: Found): Promise<Found> {
+  const whole = await ifAllowed(kinds[kind].detail?.(desk, found, 'all') ?? Promise.resolve(found));
+  return whole === 'unseen' ? found : whole;
 }
 
 async function ifAllowed<T>(request: Promise<T>): Promise<T | 'unseen'> {

@@ -75,6 +75,7 @@ export async function update(cli: CliOf<typeof approvalRule.update>): Promise<vo
     approvers: approversOf(cli),
     ...termsOf(cli),
     ...(none && { breakers: [] }),
+    ...(cli.get('--vouch') && { vouch: true as const }),
   });
   if (Object.keys(changes).length === 0 && !isOfActs) {
     throw new KmsError('usage', 'nothing to change', { hint: cli.seeHelp });
@@ -146,7 +147,8 @@ function termsOf(cli: Terms) {
 async function warnOfAble(cli: Cli, { able, count }: ApprovalRule): Promise<void> {
   if (able >= count) return;
   const who = able === 1 ? 'only 1 approver' : able === 0 ? 'no approver' : `only ${able} approvers`;
-  await say(cli.io, `warning: ${who} could approve now, and it takes ${count}: they need a second factor`);
+  const need = 'they need a second factor, and the rule must vouch for them (--vouch)';
+  await say(cli.io, `warning: ${who} could approve now, and it takes ${count}: ${need}`);
 }
 
 function approversText({ approvers: { users, flag } }: ApprovalRule): string {

@@ -126,12 +126,14 @@ export async function brokenGlass(cli: Cli): Promise<void> {
 }
 
 export async function acknowledge(cli: CliOf<typeof approval.acknowledge>): Promise<void> {
-  await withClient(cli, async (client) => {
-    const broken = await client.acknowledgeBrokenGlass({ id: cli.get('<ID>') });
-    if (cli.json) await printJson(cli, broken);
-    else
-      await printLine(cli, `${broken.id} is acknowledged; it was broken by ${personText(broken.by)}: ${broken.reason}`);
-  });
+  const id = cli.get('<ID>');
+  const acknowledging = (client: Client) => client.acknowledgeBrokenGlass({ id });
+  const broken =
+    cli.get('--user') === undefined
+      ? await withClient(cli, acknowledging)
+      : await asUser(cli, '/console/approvals/broken-glass', ({ client }) => acknowledging(client));
+  if (cli.json) return printJson(cli, broken);
+  await printLine(cli, `${broken.id} is acknowledged; it was broken by ${personText(broken.by)}: ${broken.reason}`);
 }
 
 /** The global --reason. */
@@ -180,6 +182,12 @@ function requestPairs(request: ApprovalRequest): readonly Pair[] {
     ['revokes', flagsText(effects.revoked, effects.revokedCount)],
     ['before', effects.before && code(effects.before)],
     ['after', effects.after && code(effects.after)],
+    ...(effects.vouched ?? []).map(
+      ({ id, name, reached }): Pair => [
+        'vouches for',
+        `${name || id}${reached ? ', into whose account who asks could have got' : ''}`,
+      ],
+    ),
     ...effects.objects.map((each): Pair => ['along with', thingText(each)]),
     ...(effects.dependents ?? []).map(
       ({ by, operation, uses: times, lastUsedAt }): Pair => [

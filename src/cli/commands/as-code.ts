@@ -14,7 +14,7 @@ import { type KeptSecret, secretPlaces } from '../as-code/secret-places.ts';
 import type { CliOf } from '../command.ts';
 import { confirm, confirmAtTerminal } from '../confirm.ts';
 import { withClient } from '../connect.ts';
-import { exitCodes, sentenceOf } from '../exit.ts';
+import { exitCodes, Interrupted, sentenceOf } from '../exit.ts';
 import { type asCode, type described, fileKinds } from '../grammar/as-code.ts';
 import { pathFrom, say, tell, write } from '../io.ts';
 import { printJson, printLine } from '../output.ts';
@@ -81,7 +81,11 @@ async function showPlan(cli: DescribedCli, changes: PlannedChanges): Promise<voi
 export async function apply(cli: ApplyCli): Promise<number> {
   const file = cli.get('[PLAN]');
   checkUsage(cli, file);
-  const places = await secretPlaces({ directory: cli.get('--secrets-out'), recipient: cli.get('--secrets-to') });
+  const places = await secretPlaces({
+    directory: cli.get('--secrets-out'),
+    recipient: cli.get('--secrets-to'),
+    show: ({ name, label, sealed }) => write(cli.io.stdout, `${visible(`${name} ${label}:`)}\n${sealed}`),
+  });
   return withClient(cli, async (_client, connection) => {
     const seated = await deskAt(cli, connection, deskOptions(cli));
     const made =
@@ -99,8 +103,12 @@ export async function apply(cli: ApplyCli): Promise<number> {
     // Removing takes a word, with or without a terminal; all else asks only on one, and a saved plan was agreed to.
     if (steps.some(isRemoving)) await confirm(cli, `takes away what is above: ${what}`);
     else if (steps.length > 0 && file === undefined) await confirmAtTerminal(cli, `changes the appliance: ${what}`);
-    const applied = await applyTasks(planned, tasks, places, async (step) => {
-      if (!cli.json) await printLine(cli, `${past[step.action]} ${titled(step.kind, step.name)}`);
+    const applied = await applyTasks(planned, tasks, {
+      places,
+      signal: cli.io.signal,
+      async onDone(step) {
+        if (!cli.json) await printLine(cli, `${past[step.action]} ${titled(step.kind, step.name)}`);
+      },
     });
     return report(cli, made, tasks, applied);
   });
@@ -115,6 +123,9 @@ function checkUsage(cli: ApplyCli, file: string | undefined): void {
   if (file === undefined && cli.get('--file').length === 0) throw cli.wrong('expected a PLAN, or --file');
   const odd = file === undefined ? undefined : inPlan.find((option) => cli.isTyped(option));
   if (odd !== undefined) throw cli.wrong(`${odd}: a saved plan says that already`);
+  // A secret is kept before what it opens is live, and JSON comes at the end.
+  const isOutput = cli.get('--secrets-to') !== undefined && cli.get('--secrets-out') === undefined;
+  if (isOutput && cli.json) throw cli.wrong('--secrets-to with --json needs --secrets-out DIR');
 }
 
 /** Throws `refused` if a step is certain to fail: nothing is begun then. */
@@ -155,19 +166,22 @@ async function report(cli: ApplyCli, made: Plan, tasks: readonly Task[], applied
   for (const { step, error } of failed) {
     await say(cli.io, visible(`${titled(step.kind, step.name)}: ${sentenceOf(error)}`));
   }
+  const { signal } = cli.io;
+  const isStopped = signal.aborted && done.length + failed.length < tasks.length;
+  const count = `${done.length} of ${tasks.length} changes are done`;
+  if (isStopped) throw new Interrupted(`${count}, none is half done; run it again to go on`);
   if (failed.length === 0) {
     if (!cli.json && tasks.length > 0) await printLine(cli, `done; the records of it name the plan ${digest}`);
     return exitCodes.done;
   }
-  throw new KmsError('refused', `${done.length} of ${tasks.length} changes are done, ${failed.length} failed`, {
+  throw new KmsError('refused', `${count}, ${failed.length} failed`, {
     hint: 'run it again to go on: what is done stays done',
   });
 }
 
 async function showSecrets(cli: ApplyCli, secrets: readonly KeptSecret[]): Promise<void> {
-  for (const { name, label, file, sealed } of secrets) {
+  for (const { name, label, file } of secrets) {
     if (file !== undefined) await printLine(cli, `the secret ${label} of ${name} is in ${file}`);
-    else await write(cli.io.stdout, `${visible(`${name} ${label}:`)}\n${sealed}`);
   }
 }
 

@@ -81,6 +81,7 @@ export const approvalRule = {
       '--rename': text('NAME', 'call it this'),
       ...terms,
       '--clear-breakers': toggle('let no user break the glass'),
+      '--vouch': toggle('vouch for the approvers as they are now'),
     },
   ),
   remove: command(
@@ -144,7 +145,10 @@ export const approval = {
   acknowledge: command(
     'acknowledge',
     'say that you know why the glass was broken, which ends the alerts',
-    ['kms approval acknowledge glass_01kdyak3se5g95x5q7yjatpbfj'],
-    { '<ID>': argument() },
+    [
+      'kms approval acknowledge glass_01kdyak3se5g95x5q7yjatpbfj',
+      'kms approval acknowledge glass_01kdyak3se5g95x5q7yjatpbfj --user ada',
+    ],
+    { '<ID>': argument(), ...userLogin, '--user': text('USERNAME', 'log in as this user', 'user') },
   ),
 };

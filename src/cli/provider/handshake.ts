@@ -36,7 +36,9 @@ export async function servePlugin(cli: Cli, calls: Calls, failed: (error: unknow
     const path = join(directory, 'plugin.sock');
     const tls = await mutualTls(env.PLUGIN_CLIENT_CERT);
     const certificate = tls === undefined ? '' : derOf(String(tls.cert)).replace(/=+$/, '');
-    let timer = setTimeout(() => over.abort(), abandoned);
+    // A connection may end after the server has: its timer must not keep the process.
+    const countdown = () => setTimeout(() => over.abort(), abandoned).unref();
+    let timer = countdown();
     await serveGrpc(
       path,
       { ...calls, ...pluginCalls(() => over.abort()) },
@@ -45,7 +47,7 @@ export async function servePlugin(cli: Cli, calls: Calls, failed: (error: unknow
         ready: () => void write(cli.io.stdout, `${core}|${protocol}|unix|${path}|grpc|${certificate}\n`),
         connected(count) {
           clearTimeout(timer);
-          if (count === 0) timer = setTimeout(() => over.abort(), abandoned);
+          if (count === 0) timer = countdown();
         },
         ...{ failed, longest, keptOpen },
         ...(tls && { tls }),

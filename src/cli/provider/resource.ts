@@ -103,7 +103,7 @@ export function resourceOf(options: KindOptions): ResourceType {
       const desk = await open(refuse);
       const object = await found(desk, state);
       if (!object || !kind.remove) return;
-      const reason = await kind.keptBecause?.(desk, object, new Set());
+      const reason = await kind.keptBecause?.(desk, object, { leaving: new Set(), wanted: [] });
       if (reason !== undefined) throw new KmsError('refused', `the ${kind.noun[0]} ${object.name} is kept: ${reason}`);
       await change(kind, desk, { kind: kind.name, name: object.name, fields: options.released }, object);
       await kind.remove(desk, object);
@@ -184,16 +184,16 @@ async function detailed(kind: Kind, desk: Workplace, found: Found): Promise<Foun
   return (await kind.detail?.(desk, found, 'all')) ?? found;
 }
 
-/** Throws `conflict` if there is such an object. One that an earlier run left unfinished is removed first. */
+/** Throws `conflict` if there is such an object. One that an earlier run left unfinished is made again. */
 async function createNew(kind: Kind, desk: Workplace, wanted: Wanted): Promise<void> {
   const there = await namedObject(kind, desk, wanted.name);
-  if (there?.isUnfinished && there.managedBy === desk.managedBy) await kind.remove?.(desk, there);
-  else if (there) {
+  const unfinished = there?.isUnfinished && there.managedBy === desk.managedBy ? there : undefined;
+  if (there && !unfinished) {
     throw new KmsError('conflict', `there is a ${kind.noun[0]} ${wanted.name} already`, {
       hint: `import it (\`tofu import ADDRESS ${there.id}\`), or choose another name`,
     });
   }
-  await kind.create(desk, wanted);
+  await kind.create(desk, wanted, unfinished);
 }
 
 /** Changes what is always there. */

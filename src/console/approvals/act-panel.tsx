@@ -39,6 +39,7 @@ export function ActPanel({ request }: { readonly request: ApprovalRequest }) {
       <Flags key="granted" title="Permissions gained" flags={effects.granted} count={effects.grantedCount} />
       <Flags key="revoked" title="Permissions lost" flags={effects.revoked} count={effects.revokedCount} />
       <Change key="change" effects={effects} />
+      {effects.vouched && <Vouched key="vouched" of={effects.vouched} />}
       {effects.dependents && <Dependents key="dependents" of={effects.dependents} />}
     </section>
   );
@@ -168,6 +169,26 @@ const changeColumns: readonly Column<Difference>[] = [
   { title: 'Before', cell: ({ before }) => <Value of={before} /> },
   { title: 'After', cell: ({ after }) => <Value of={after} /> },
 ];
+
+function Vouched({ of }: { readonly of: NonNullable<ApprovalRequest['effects']['vouched']> }) {
+  return (
+    <>
+      <h3>Approvers from then on</h3>
+      <ul data-plain data-dense>
+        {of.map((person) => (
+          <li key={person.id}>
+            <Person of={person} />
+            {person.reached && (
+              <span data-tag data-tone="warn">
+                who asks could have got in
+              </span>
+            )}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
 
 type Dependent = NonNullable<ApprovalRequest['effects']['dependents']>[number];
 

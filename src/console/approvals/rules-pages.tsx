@@ -108,7 +108,7 @@ function People({ of }: { readonly of: ApprovalRule['breakers'] }) {
 export function ApprovalRulePage({ api, navigate, params }: PageProps) {
   const { id = '' } = params;
   const answer = useAnswer((signal) => api.getApprovalRule({ id }, { signal }), [id]);
-  const [open, setOpen] = useState<'change' | 'delete' | undefined>(undefined);
+  const [open, setOpen] = useState<'change' | 'vouch' | 'delete' | undefined>(undefined);
   const rule = answer.is === 'ready' ? answer.value : undefined;
   const close = (): void => setOpen(undefined);
   return (
@@ -122,6 +122,9 @@ export function ApprovalRulePage({ api, navigate, params }: PageProps) {
             <>
               <Button kind="quiet" needs="approval.rule" onClick={() => setOpen('change')}>
                 Change
+              </Button>
+              <Button kind="quiet" needs="approval.rule" onClick={() => setOpen('vouch')}>
+                Vouch again…
               </Button>
               <Button kind="danger" needs="approval.rule" onClick={() => setOpen('delete')}>
                 Delete…
@@ -149,6 +152,24 @@ export function ApprovalRulePage({ api, navigate, params }: PageProps) {
           )
         }
       />
+      {rule && open === 'vouch' && (
+        <Confirm
+          title={`Vouch for the approvers of ${rule.name}?`}
+          action="Vouch for them"
+          busy="Vouching…"
+          onClose={close}
+          onConfirm={async () => {
+            answer.set(await api.updateApprovalRule({ id: rule.id, vouch: true }));
+            close();
+            toast('The rule vouches for its approvers as they are now.');
+          }}
+        >
+          <p>
+            An approver who came since the rule was set, or whose account another was given a way into since, cannot
+            approve until the rule vouches for them. Make sure that each account is its owner's alone.
+          </p>
+        </Confirm>
+      )}
       {rule && open === 'delete' && (
         <Confirm
           title={`Delete the rule ${rule.name}?`}

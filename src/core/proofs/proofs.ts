@@ -13,6 +13,7 @@ import type { Proof, ProofKind } from '../../store/tables/proofs.ts';
 import { apiKeyThing, findApiKey } from '../accounts.ts';
 import { holderNeeded, isOperatorTenant, mayGrant, mayTouch } from '../authorization.ts';
 import type { Context } from '../context.ts';
+import { noteWayIn } from '../persons.ts';
 import { newAccessKey } from './access-keys.ts';
 import { draftCertificate } from './certificate-proofs.ts';
 import {
@@ -114,6 +115,7 @@ function addSecret(ctx: Context, key: ApiKey): NewProof {
   }
   const secret = newApiKeySecret(ctx.world.random);
   ctx.tx.apiKeys.setSecret(key.id, hashSecret(secret));
+  noteWayIn(ctx, key.id);
   noteProof(ctx, key, { id: secretProof, kind: 'secret' }, 'add');
   return { ...secretAnswer({ ...key, hasSecret: true }), key: secret };
 }
@@ -135,6 +137,7 @@ function addCertificate(ctx: Context, key: ApiKey, given: ProofInput, needRoom: 
   const settings = { ...draft.settings };
   if (renews) {
     ctx.tx.proofs.setSettings(renews.id, settings);
+    noteWayIn(ctx, key.id);
     const proof = findProof(ctx.tx, key, renews.id);
     noteProof(ctx, key, proof, 'renew');
     return { ...proofAnswer(ctx, proof), renewed: true };
@@ -161,7 +164,8 @@ interface Draft {
   readonly active?: boolean | undefined;
 }
 
-function insert({ tx, world, caller }: Context, key: ApiKey, { sealed, active = true, ...draft }: Draft): Proof {
+function insert(ctx: Context, key: ApiKey, { sealed, active = true, ...draft }: Draft): Proof {
+  const { tx, world, caller } = ctx;
   const proof: Proof = {
     ...draft,
     sealed,
@@ -173,6 +177,7 @@ function insert({ tx, world, caller }: Context, key: ApiKey, { sealed, active = 
     usedAt: undefined,
   };
   tx.proofs.insert(proof);
+  noteWayIn(ctx, key.id);
   return proof;
 }
 

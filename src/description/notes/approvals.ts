@@ -18,7 +18,7 @@ export const approvalNotes: Readonly<Record<(typeof approvalEndpoints)[number]['
   createApprovalRule: {
     description: [
       'Makes a rule, which holds from now on: what falls under its `actions` and `objects` is done only with the word of `count` of its approvers. Where several rules cover an act, each must be satisfied, so that a second rule never loosens the first.',
-      'The rule vouches for those who can approve and log in when it is set. Who asks cannot approve, nor can a User whom they invited, or gave a new way in, since then.',
+      'The rule vouches for its approvers who can log in when it is made. An approver who came later counts once the rule vouches for them, as does one into whose account another was given a way in since: by an invite, a link to reset the password, another e-mail address, a reset second factor. Nobody approves what an identity asks for that they were given a way into.',
     ],
     body: {
       name: 'deleting keys',
@@ -44,6 +44,7 @@ export const approvalNotes: Readonly<Record<(typeof approvalEndpoints)[number]['
   updateApprovalRule: {
     description: [
       'Changes the fields that are given, each as a whole. This is an act that the rule itself covers: it takes the words that the rule, as it was, asks for. Requests that wait are decided by the rule as it is then.',
+      'If `approvers` change, the rule vouches for those who are added. With `vouch` it vouches for all of them as they are now. No other change vouches for anybody.',
     ],
     params: rule,
     body: { count: 2 },
@@ -105,7 +106,9 @@ export const approvalNotes: Readonly<Record<(typeof approvalEndpoints)[number]['
     ],
   },
   acknowledgeBrokenGlass: {
-    description: ['Ends the alerts about it. Who broke the glass cannot acknowledge it.'],
+    description: [
+      'Ends the alerts about it. Who broke the glass cannot acknowledge it, nor can an API key that they were ever given a way into, or a User into whose account they were given one since.',
+    ],
     params: glass,
     problems: { 404: [{ message: 'no glass was broken under this id' }] },
   },

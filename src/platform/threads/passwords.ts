@@ -51,7 +51,7 @@ export function passwordWorker({ start, random, most = 256 }: PasswordWorkerOpti
 
 /** The worker's side: answers requests one at a time. */
 export function servePasswords(port: MessagePort): void {
-  if (!isMainThread) lowerPriority();
+  if (!isMainThread) lowerPriority(loginNiceness);
   serveRequests<Work, string | boolean>(
     port,
     (work) =>
@@ -60,21 +60,22 @@ export function servePasswords(port: MessagePort): void {
   );
 }
 
-/**
- * Niceness that the thread adds for itself, so that threads that answer requests come first on a busy machine; the
- * maximum is 19.
- */
+/** Niceness that a thread adds for itself, so that threads that answer requests come first on a busy machine. */
 const niceness = 10;
+/** The same where somebody waits for a login: beside five busy programs with 10 it would get a tenth of a core. */
+const loginNiceness = 3;
+/** The highest that there is. */
+const mostNice = 19;
 
 let isLowered = false;
 
 /** Lowers the priority of a thread that no request should wait behind; irrevocable. */
-export function lowerPriority(): void {
+export function lowerPriority(by = niceness): void {
   // On Linux 0 means the calling thread, elsewhere the whole process.
   if (isLowered || process.platform !== 'linux') return;
   isLowered = true;
   try {
-    setPriority(0, Math.min(19, getPriority(0) + niceness));
+    setPriority(0, Math.min(mostNice, getPriority(0) + by));
   } catch {
     // If that is forbidden, it takes a full share of the cores.
   }

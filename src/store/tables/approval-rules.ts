@@ -2,14 +2,14 @@
 import type { ApprovalTerms } from '../../model/approval-rules.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Row, Sql } from '../sql.ts';
-import { objectOf, textsOf, toJson } from './columns.ts';
+import { objectOf, toJson } from './columns.ts';
 
 export interface ApprovalRule extends ApprovalTerms {
   readonly id: string;
   readonly name: string;
   readonly props: JsonObject;
-  /** Ids of the Users for whom the rule's maker stood: those who could approve when it was set. */
-  readonly vouched: readonly string[];
+  /** Users for whom the rule's maker stood, by id, each with the number of the last way in that there was then. */
+  readonly vouched: Readonly<Record<string, number>>;
   readonly expiresAt: number | undefined;
   readonly createdAt: number;
   readonly createdBy: string;
@@ -48,7 +48,7 @@ export function approvalRuleTable(sql: Sql) {
         rule.name,
         termsText(rule),
         toJson(rule.props),
-        toJson(rule.vouched),
+        toJson({ ...rule.vouched }),
         rule.expiresAt ?? null,
         rule.createdAt,
         rule.createdBy,
@@ -63,7 +63,7 @@ export function approvalRuleTable(sql: Sql) {
         rule.name,
         termsText(rule),
         toJson(rule.props),
-        toJson(rule.vouched),
+        toJson({ ...rule.vouched }),
         rule.expiresAt ?? null,
         rule.updatedAt,
         rule.id,
@@ -87,7 +87,8 @@ function fromRow(row: RuleRow): ApprovalRule {
     id: row.id,
     name: row.name,
     props: objectOf(row.props),
-    vouched: textsOf(row.vouched),
+    // Cast: this file wrote it.
+    vouched: objectOf(row.vouched) as Record<string, number>,
     expiresAt: row.expires_at ?? undefined,
     createdAt: row.created_at,
     createdBy: row.created_by,

@@ -1,6 +1,7 @@
 // Approvals: the step that makes their tables. Statements of a released step never change.
 export const approvalSchema: readonly string[] = [
-  // `terms` are the rule's own fields in JSON; `vouched` are ids of Users, whom its maker stood for.
+  // `terms` are the rule's own fields in JSON; `vouched` are ids of Users whom its maker stood for, each with the
+  // number of the last way in (`ways_in`) that there was then.
   `CREATE TABLE approval_rules (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
@@ -54,6 +55,7 @@ export const approvalSchema: readonly string[] = [
     UNIQUE (request_id, user_id)
   )`,
   `CREATE INDEX approval_words_of ON approval_words (user_id)`,
+  // `ways` is the number of the last way in (`ways_in`) that there was then.
   `CREATE TABLE broken_glass (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
@@ -63,18 +65,26 @@ export const approvalSchema: readonly string[] = [
     action TEXT NOT NULL,
     object TEXT,
     request_id TEXT,
+    ways INTEGER NOT NULL,
     acknowledged_at INTEGER,
     acknowledged_by TEXT
   )`,
+  `CREATE INDEX broken_glass_of ON broken_glass (request_id) WHERE request_id IS NOT NULL`,
   `CREATE INDEX broken_glass_open ON broken_glass (seq) WHERE acknowledged_at IS NULL`,
-  // Callers that could have got into a User's account: by an invite, a link, a password that they were told.
-  `CREATE TABLE user_makers (
+  // Callers that were given a way into an API key or a User's account. If it was more than once, `first` is the number
+  // of the first way.
+  `CREATE TABLE ways_in (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    user_id TEXT NOT NULL,
-    maker TEXT NOT NULL,
-    at INTEGER NOT NULL,
-    UNIQUE (user_id, maker)
+    identity TEXT NOT NULL,
+    who TEXT NOT NULL,
+    first INTEGER,
+    UNIQUE (identity, who)
   )`,
+  `CREATE INDEX ways_in_of ON ways_in (who)`,
+  // For API keys that are there already, owner, maker and makers of proofs are known, though not in which order.
+  `INSERT INTO ways_in (identity, who, first) SELECT id, user_id, 0 FROM api_keys WHERE user_id IS NOT NULL
+    UNION SELECT id, created_by, 0 FROM api_keys WHERE created_by IS NOT NULL
+    UNION SELECT apikey_id, created_by, 0 FROM api_key_proofs WHERE created_by IS NOT NULL`,
   // The second factor that the session last proved, and when.
   `ALTER TABLE sessions ADD COLUMN factor_id TEXT`,
   `ALTER TABLE sessions ADD COLUMN factor_at INTEGER`,

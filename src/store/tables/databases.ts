@@ -23,9 +23,9 @@ import { secondFactorTable } from './second-factors.ts';
 import { sessionTable } from './sessions.ts';
 import { tangTable } from './tang.ts';
 import { type TenantTable, tenantTable } from './tenants.ts';
-import { userMakerTable } from './user-makers.ts';
 import { userTokenTable } from './user-tokens.ts';
 import { userTable } from './users.ts';
+import { wayInTable } from './ways-in.ts';
 import { workloadSessionTable } from './workload-sessions.ts';
 import { wrappingKeyTable } from './wrapping-keys.ts';
 
@@ -54,7 +54,7 @@ export function tenantTables(sql: Sql): Tables {
     approvalRules: approvalRuleTable(sql),
     approvalRequests: approvalRequestTable(sql),
     brokenGlass: brokenGlassTable(sql),
-    userMakers: userMakerTable(sql),
+    waysIn: wayInTable(sql),
   };
 }
 

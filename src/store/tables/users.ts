@@ -5,6 +5,7 @@ import type { JsonObject } from '../../model/json.ts';
 import type { Page, PageRequest, Row, Sql } from '../sql.ts';
 import { holdsAll, objectOf, textsOf, toJson } from './columns.ts';
 import { readPart } from './page.ts';
+import { wayInTable } from './ways-in.ts';
 
 export interface User {
   readonly seq: number;
@@ -68,13 +69,14 @@ const select = `SELECT seq, id, username, email, first_name, last_name, display_
   (SELECT group_concat(id, ' ') FROM (SELECT id FROM api_keys k WHERE k.user_id = users.id ORDER BY k.seq)) AS keys
   FROM users`;
 
-const ofUser = ['user_tokens', 'second_factors', 'recovery_codes', 'user_makers'].map(
+const ofUser = ['user_tokens', 'second_factors', 'recovery_codes'].map(
   (table) => `DELETE FROM ${table} WHERE user_id = ?`,
 );
 
 export type UserTable = ReturnType<typeof userTable>;
 
 export function userTable(sql: Sql) {
+  const waysIn = wayInTable(sql);
   return {
     insert(user: NewUser): void {
       sql.run(
@@ -172,6 +174,7 @@ export function userTable(sql: Sql) {
     erase(id: string): void {
       for (const table of ofUser) sql.run(table, id);
       sql.run('DELETE FROM users WHERE id = ?', id);
+      waysIn.forget(id);
     },
 
     count(): number {

@@ -53,10 +53,12 @@ export const accountKind: Kind = {
     await client.deleteAccount({ id });
   },
   /** Its API keys would be deleted with it. */
-  async keptBecause({ client }, { id }, leaving) {
+  async keptBecause({ client }, { id }, { leaving, wanted }) {
+    const keys = wanted.filter(({ kind, fields }) => kind === 'apikey' && fields.accountId !== undefined);
+    const placed = new Set(keys.map(({ name }) => name));
     let staying = 0;
-    for await (const { keyid } of items(client.listAccountApiKeys, { accountId: id, limit: 1000 })) {
-      if (!leaving.has(keyid)) staying++;
+    for await (const key of items(client.listAccountApiKeys, { accountId: id, limit: 1000 })) {
+      if (!leaving.has(key.keyid) && !placed.has(key.name)) staying++;
     }
     if (staying === 0) return undefined;
     return `it has ${staying === 1 ? 'an API key' : `${staying} API keys`} that would be deleted with it`;

@@ -1,5 +1,6 @@
-// API keys in configuration files, with their flags and proofs. A key with a secret is made switched off, and becomes
-// active once its secrets are kept: a run that is cut off leaves no live key whose secret is lost.
+// API keys in configuration files, with their flags and proofs. Everything that brings a secret is made switched off,
+// and becomes active once the secret is kept: a run that is cut off leaves nothing live whose secret is lost, but a
+// mark or a switch by which the next one sees what to make again.
 import type { SafeApiKey } from '../../../api/apikeys.ts';
 import type { Proof } from '../../../api/proofs.ts';
 import type { AnswerTo, InputOf } from '../../../client/client.ts';
@@ -11,6 +12,7 @@ import { differing, grantedIn, plainFlags, present, withoutDefaults } from '../d
 import type { Desk, Difference, Found, Kind, Problem, Wanted, Workplace } from '../kind.ts';
 import { keepingMark, marked, unmarked } from '../mark.ts';
 import { exportedProof, proofChanges, proofLabel, proofProblems, proofsIn, proofText } from '../proof-matching.ts';
+import { ifThere } from './account.ts';
 
 interface FoundKey extends Found {
   /** Read only in `detail`. */
@@ -18,7 +20,9 @@ interface FoundKey extends Found {
 }
 
 function foundOf(key: SafeApiKey, uids: ReadonlyMap<string, string>, proofs?: readonly Proof[]): FoundKey {
-  const { props, ...mark } = unmarked(key.props);
+  const { props, lacks, ...mark } = unmarked(key.props);
+  // A key that was ever live is whole, whatever its properties say.
+  const isUnfinished = lacks === 'all' && !key.active && key.lastUsedAt === null;
   const { accountId } = key.references;
   const fields = {
     accountId: uids.get(accountId) ?? accountId,
@@ -28,11 +32,13 @@ function foundOf(key: SafeApiKey, uids: ReadonlyMap<string, string>, proofs?: re
     expiresAt: key.expiresAt,
     allowedAddresses: [...key.allowedAddresses].sort(),
     ...(proofs && {
-      secret: proofs.some(({ kind }) => kind === 'secret'),
+      // Null: it may have one that was lost.
+      secret: lacks === 'secret' ? null : proofs.some(({ kind }) => kind === 'secret'),
       proofs: proofs.filter(({ kind }) => kind !== 'secret').map(exportedProof),
     }),
   };
-  return { id: key.keyid, name: key.name, fields, ...(proofs && { proofs }), ...mark };
+  const unfinished = isUnfinished && { isUnfinished: true as const };
+  return { id: key.keyid, name: key.name, fields, ...(proofs && { proofs }), ...mark, ...unfinished };
 }
 
 /** The uids of accounts by their ids; empty for a caller who may not see them. */
@@ -80,7 +86,7 @@ function changesOf(fields: JsonObject, proofs: readonly Proof[]): ReturnType<typ
     return proofChanges(proofsIn(fields), proofs);
   } catch (error) {
     if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
-    return { added: proofsIn(fields), switched: [], removed: [] };
+    return { added: proofsIn(fields), again: [], switched: [], removed: [] };
   }
 }
 
@@ -102,24 +108,44 @@ function problems({ fields }: Wanted, found: FoundKey | undefined): Problem[] {
 }
 
 function secrets({ fields }: Wanted, found: FoundKey | undefined): string[] {
-  const isSecretNew = found ? fields.secret === true && found.fields.secret === false : fields.secret !== false;
+  const isSecretNew = found ? fields.secret === true && found.fields.secret !== true : fields.secret !== false;
   const added = changesOf(fields, found?.proofs ?? []).added;
   return [...(isSecretNew ? ['apikey'] : []), ...added.flatMap((proof) => proofLabel(proof) ?? [])];
 }
 
-/** Adds a proof and keeps its secret; if that fails, the proof is removed again. Resolves to its id. */
+/**
+ * Adds a proof and keeps its secret, and switches it on only then; if that fails, the proof is removed again. Resolves
+ * to its id.
+ */
 export async function addProof(desk: Workplace, keyid: string, proof: JsonObject): Promise<string> {
+  const { client } = desk;
   const { fingerprint: _, ...fields } = proof;
+  const isSecret = proof.kind === 'secret';
+  const label = isSecret ? 'apikey' : proofLabel(proof);
+  const isLater = label !== undefined && !isSecret && proof.active !== false;
   // Cast: the schema has checked the fields.
-  const made = await desk.client.addProof({ keyid, ...fields } as InputOf<'addProof'>);
-  const label = made.kind === 'secret' ? 'apikey' : proofLabel(proof);
+  const input = { keyid, ...fields, ...(isLater && { active: false }) } as InputOf<'addProof'>;
+  const made = await client.addProof(input);
   if (label === undefined) return made.id;
   try {
     await desk.deliver({ label, text: secretText(made) });
+    if (isLater) await client.updateProof({ keyid, proof: made.id, active: true });
     return made.id;
   } catch (cause) {
-    await desk.client.removeProof({ keyid, proof: made.id });
-    throw lost(`the secret of the proof ${proofText(proof)} could not be kept, so the proof was removed again`, cause);
+    const left = await goneAfter(client.removeProof({ keyid, proof: made.id }), `the proof ${made.id}`);
+    if (left.isGone) await desk.withdraw(label);
+    throw lost(`the proof ${proofText(proof)} could not be made whole, ${left.words}`, cause);
+  }
+}
+
+/** Waits for the removal of something that could not be made whole, and says how it ended. */
+async function goneAfter(removal: Promise<unknown>, what: string): Promise<{ isGone: boolean; words: string }> {
+  try {
+    await removal;
+    return { isGone: true, words: `so ${what} was removed again` };
+  } catch (error) {
+    const isGone = error instanceof KmsError && error.code === 'not-found';
+    return { isGone, words: isGone ? `and somebody else has removed ${what}` : `and ${what} is left: look at it` };
   }
 }
 
@@ -142,8 +168,9 @@ function lost(what: string, cause: unknown): KmsError {
   return new KmsError('refused', `${what}: ${why}`, { cause });
 }
 
-async function create(desk: Workplace, wanted: Wanted): Promise<void> {
+async function create(desk: Workplace, wanted: Wanted, unfinished?: Found): Promise<void> {
   const { client, managedBy } = desk;
+  if (unfinished) await ifThere(client.deleteApiKeyById({ keyid: unfinished.id }));
   const { name, fields } = wanted;
   const { proofs: _, active = true, props, secret, ...given } = fields;
   const isLater = secrets(wanted, undefined).length > 0;
@@ -155,7 +182,7 @@ async function create(desk: Workplace, wanted: Wanted): Promise<void> {
     uid: true,
     unique: true,
     active: active === true && !isLater,
-    props: marked(props, managedBy, !isLater),
+    props: marked(props, managedBy, isLater ? 'all' : undefined),
   } as InputOf<'createApiKey'>);
   try {
     if (secret !== false) await desk.deliver({ label: 'apikey', text: `${key.key}\n` });
@@ -163,13 +190,9 @@ async function create(desk: Workplace, wanted: Wanted): Promise<void> {
     const whole = { op: 'replace', active: active === true, props: marked(props, managedBy) } as const;
     if (isLater) await client.updateApiKey({ apikeyid: key.keyid, ...whole });
   } catch (cause) {
-    const isGone = await client.deleteApiKeyById({ keyid: key.keyid }).then(
-      () => true,
-      () => false,
-    );
-    if (isGone) await desk.withdraw();
-    const left = isGone ? 'so the API key was removed again' : `and the API key ${key.keyid} is left switched off`;
-    throw lost(`it could not be made whole, ${left}`, cause);
+    const left = await goneAfter(client.deleteApiKeyById({ keyid: key.keyid }), `the API key ${key.keyid}`);
+    if (left.isGone) await desk.withdraw();
+    throw lost(`it could not be made whole, ${left.words}`, cause);
   }
 }
 
@@ -192,15 +215,52 @@ async function update(
     // Cast: the schema has checked the fields.
     await client.updateApiKey({ apikeyid: found.id, op: 'replace', ...given } as InputOf<'updateApiKey'>);
   }
-  // The new comes before the old goes, so that a program can always log in.
-  if (changed.has('secret') && fields.secret === true) await addProof(desk, found.id, { kind: 'secret' });
+  // The new comes before the old goes, so that a program can always log in; what proves nothing makes room first.
+  const keyid = found.id;
+  if (changed.has('secret'))
+    await (fields.secret === true ? addSecret(desk, fields, found) : removeSecret(desk, found));
   const proofs = changed.has('proofs') ? changesOf(fields, found.proofs ?? []) : undefined;
-  for (const proof of proofs?.added ?? []) await addProof(desk, found.id, proof);
+  const [live, off] = [true, false].map((active) => proofs?.removed.filter((proof) => proof.active === active) ?? []);
+  for (const { id } of off ?? []) await client.removeProof({ keyid, proof: id });
+  for (const proof of proofs?.added ?? []) await addProof(desk, keyid, proof);
   for (const { proof, active } of proofs?.switched ?? []) {
-    await client.updateProof({ keyid: found.id, proof: proof.id, active });
+    await client.updateProof({ keyid, proof: proof.id, active });
   }
-  for (const { id } of proofs?.removed ?? []) await client.removeProof({ keyid: found.id, proof: id });
-  if (changed.has('secret') && fields.secret === false) await client.removeProof({ keyid: found.id, proof: 'secret' });
+  for (const { id } of live ?? []) await client.removeProof({ keyid, proof: id });
+}
+
+/** The mark says that it is being made: a secret has no switch. */
+async function addSecret(desk: Workplace, fields: JsonObject, found: FoundKey): Promise<void> {
+  const { client } = desk;
+  const props = fields.props ?? found.fields.props;
+  const setProps = (all: JsonObject) => client.updateApiKey({ apikeyid: found.id, op: 'replace', props: all });
+  await setProps(marked(props, found.managedBy ?? '', 'secret'));
+  if (found.fields.secret === null) await ifThere(client.removeProof({ keyid: found.id, proof: 'secret' }));
+  try {
+    await addProof(desk, found.id, { kind: 'secret' });
+  } catch (error) {
+    // Another run was faster: that secret is not lost.
+    if (error instanceof KmsError && error.code === 'conflict') await setProps(keepingMark(props, found));
+    throw error;
+  }
+  await setProps(keepingMark(props, found));
+}
+
+async function removeSecret({ client }: Workplace, found: FoundKey): Promise<void> {
+  await ifThere(client.removeProof({ keyid: found.id, proof: 'secret' }));
+  if (found.fields.secret !== null) return;
+  const props = keepingMark(found.fields.props, found);
+  await client.updateApiKey({ apikeyid: found.id, op: 'replace', props });
+}
+
+function flagsFor(wanted: Wanted | undefined, found: Found | undefined): readonly string[] {
+  const held = grantedIn(found?.fields.flags);
+  if (!wanted) return ['apikey.delete', ...held];
+  if (found?.isUnfinished) return ['apikey.delete', ...held, ...flagsFor(wanted, undefined)];
+  // A proof hands out all flags of the key.
+  const proofs = proofsIn(wanted.fields).length > 0 || secrets(wanted, found).length > 0;
+  const action = found ? ['apikey.update'] : ['apikey.create', ...(proofs ? ['apikey.update'] : [])];
+  return [...action, ...held, ...grantedIn(wanted.fields.flags)];
 }
 
 const defaults = {
@@ -235,13 +295,10 @@ export const apiKeyKind: Kind = {
   },
   differences,
   problems: (wanted, found) => problems(wanted, found),
-  flagsFor(wanted, found) {
-    const held = grantedIn(found?.fields.flags);
-    if (!wanted) return ['apikey.delete', ...held];
-    // A proof hands out all flags of the key.
-    const proofs = proofsIn(wanted.fields).length > 0 || secrets(wanted, found).length > 0;
-    const action = found ? ['apikey.update'] : ['apikey.create', ...(proofs ? ['apikey.update'] : [])];
-    return [...action, ...held, ...grantedIn(wanted.fields.flags)];
+  flagsFor,
+  isHalfDone({ fields }, found: FoundKey) {
+    const isSecretLost = fields.secret === true && found.fields.secret === null;
+    return isSecretLost || changesOf(fields, found.proofs ?? []).again.length > 0;
   },
   secrets,
   create,
@@ -252,8 +309,7 @@ export const apiKeyKind: Kind = {
   async keptBecause({ caller }, { id }) {
     return id === caller ? 'it is the API key that this runs with' : undefined;
   },
-  exported(found: FoundKey) {
-    if (found.name === '') return undefined;
-    return withoutDefaults(found.fields, defaults);
+  exported({ name, fields: { secret, ...fields } }) {
+    return name === '' ? undefined : withoutDefaults({ ...fields, secret: secret ?? true }, defaults);
   },
 };

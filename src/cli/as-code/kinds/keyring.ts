@@ -5,7 +5,7 @@ import { items } from '../../../client/pages.ts';
 import { kemOfPublicKey, publicKeySpki } from '../../../client/ring-keys.ts';
 import { flagName } from '../../../model/flags.ts';
 import { isJsonObject, type JsonObject } from '../../../model/json.ts';
-import { differing, differingWithin, present, withoutDefaults } from '../differing.ts';
+import { differing, differingWithin, grantedIn, present, withoutDefaults } from '../differing.ts';
 import type { Difference, Found, Kind, Problem, Wanted } from '../kind.ts';
 import { keepingMark, marked, unmarked } from '../mark.ts';
 import { ifThere } from './account.ts';
@@ -112,10 +112,17 @@ export const keyringKind: Kind = {
   async remove({ client }, { name }) {
     await client.deleteKeyring({ name });
   },
-  async keptBecause({ client, caller }, { name }, leaving) {
+  async keptBecause({ client, caller }, { name }, { leaving, wanted }) {
+    const keys = wanted.filter(({ kind }) => kind === 'apikey');
+    const uses = ({ flags, active }: JsonObject): boolean =>
+      active !== false && grantedIn(flags).some((flag) => flag.startsWith(`keyring.${name}.`));
+    const own = keys.find(({ fields }) => uses(fields));
+    if (own) return `the API key ${own.name} uses it`;
+    const given = new Map(keys.map((key) => [key.name, key.fields]));
     for await (const key of items(client.searchKeyringApiKeys, { keyringname: name, limit: 1000 })) {
-      if (key.active && key.keyid !== caller && !leaving.has(key.keyid))
-        return `the API key ${key.name || key.keyid} uses it`;
+      const { active, flags } = given.get(key.name) ?? {};
+      const isLeft = leaving.has(key.keyid) || flags !== undefined || active === false;
+      if (key.active && key.keyid !== caller && !isLeft) return `the API key ${key.name || key.keyid} uses it`;
     }
     return undefined;
   },

@@ -46,6 +46,30 @@ function canonicalUses(uses: unknown): readonly KeyUse[] {
   return keyUses.filter((use) => use !== 'export' && Array.isArray(uses) && uses.includes(use));
 }
 
+/** A time that is past, of a field with a date. */
+function isPast(date: unknown): boolean {
+  return typeof date === 'number' && date <= Date.now();
+}
+
+/** The state that a file means: its dates, or else those that the key has, may have moved the key by themselves. */
+function wantedState({ state, ...dates }: JsonObject, found: JsonObject): unknown {
+  const { activateAt, deactivateAt } = { ...found, ...dates };
+  const isWaiting = typeof activateAt === 'number' && !isPast(activateAt);
+  const begun = state === 'pre-active' && isPast(activateAt) ? 'active' : state;
+  const isEnded = isPast(deactivateAt) && (begun === 'active' || begun === 'suspended');
+  const byDate = isEnded ? 'deactivated' : isWaiting && state === 'active' ? 'pre-active' : begun;
+  return byDate === found.state ? byDate : state;
+}
+
+function differences({ fields }: Wanted, found: Found): Difference[] {
+  const wanted = canonical(fields);
+  const state = fields.state === undefined ? {} : { state: wantedState(fields, found.fields) };
+  return differing({ ...wanted, ...state }, found.fields).filter(
+    // It has begun: by the date, or before it.
+    ({ field, after }) => !(field === 'activateAt' && isPast(after) && found.fields.state !== 'pre-active'),
+  );
+}
+
 function canonical(fields: JsonObject): JsonObject {
   const forms: Readonly<Record<string, (value: unknown) => unknown>> = {
     uses: canonicalUses,
@@ -59,7 +83,7 @@ function canonical(fields: JsonObject): JsonObject {
 const fixed = ['type', 'uses', 'derived', 'origin'] as const;
 
 function problems(wanted: Wanted, found: Found | undefined, changes: readonly Difference[], around: Around): Problem[] {
-  const own = found ? changeProblems(changes, found) : newProblems(wanted);
+  const own = [...(found ? changeProblems(changes, found) : newProblems(wanted)), ...dateProblems(wanted, found)];
   return [...own, ...aliasProblems(wanted, around)];
 }
 
@@ -72,8 +96,11 @@ function newProblems({ name, fields }: Wanted): Problem[] {
   const uses = fields.uses as readonly KeyUse[] | undefined;
   const problem = usesProblem(type, uses ?? usualUses(type));
   if (problem !== undefined) wrong.push({ path: ['uses'], message: problem });
-  if (fields.state === 'deactivated' || fields.state === 'compromised') {
-    wrong.push({ path: ['state'], message: `a new key is active or suspended, not ${fields.state}` });
+  const { state, deactivateAt } = fields;
+  const isFirst = state === undefined || state === 'active' || state === 'suspended';
+  if (!isFirst) wrong.push({ path: ['state'], message: `a new key is active or suspended, not ${state}` });
+  if (isPast(deactivateAt)) {
+    wrong.push({ path: ['deactivateAt'], message: 'expected a time to come: the key would never protect anything' });
   }
   for (const field of ['minDecryptVersion', 'minEncryptVersion'] as const) {
     const value = fields[field];
@@ -88,12 +115,30 @@ function changeProblems(changes: readonly Difference[], { fields }: Found): Prob
       const was = Array.isArray(before) ? before.join(', ') : String(before);
       return [{ path: [field], message: `cannot be changed: the key has ${was}; make another one` }];
     }
+    const isBegun = field === 'activateAt' && typeof after === 'number' && fields.state !== 'pre-active';
+    if (isBegun) {
+      const message = `the key is ${fields.state}: only one that was never active has a time for that`;
+      return [{ path: [field], message }];
+    }
     if (field === 'exportable' && after === true) {
       return [{ path: [field], message: 'cannot be given back: a key that may not leave the appliance stays so' }];
     }
     const isMove = field === 'state' && !canMove(String(fields.state) as KeyState, after);
     return isMove ? [{ path: [field], message: `cannot be reached: the key is ${fields.state}` }] : [];
   });
+}
+
+function dateProblems({ fields }: Wanted, found: Found | undefined): Problem[] {
+  const wrong: Problem[] = [];
+  const { activateAt, deactivateAt, state } = { ...found?.fields, ...fields };
+  const isWaiting = typeof activateAt === 'number' && !isPast(activateAt);
+  if (typeof activateAt === 'number' && typeof deactivateAt === 'number' && deactivateAt <= activateAt) {
+    wrong.push({ path: ['deactivateAt'], message: 'expected a time after activateAt' });
+  }
+  if (isWaiting && fields.state !== undefined && state === 'suspended') {
+    wrong.push({ path: ['state'], message: 'a key with a time to come in activateAt is not suspended: leave it out' });
+  }
+  return wrong;
 }
 
 function canMove(from: KeyState, to: unknown): boolean {
@@ -206,7 +251,7 @@ export const managedKeyKind: Kind = {
     const isNamed = answer?.key.name === name.toLowerCase() && answer.key.deletedAt === undefined;
     return answer && isNamed ? foundOf(answer.key) : undefined;
   },
-  differences: (wanted, found) => differing(canonical(wanted.fields), found.fields),
+  differences,
   problems,
   async blockedBecause(desk, found, changes) {
     const isSuspended = changes.some(({ field, after }) => field === 'state' && after === 'suspended');
@@ -231,6 +276,12 @@ export const managedKeyKind: Kind = {
   exported({ name, fields }) {
     // A secret is a value that somebody stored, and each appliance makes the authority of its certificates by itself.
     const isOwn = fields.type === 'secret' || (fields.type === 'ecdsa-p256' && /^client-ca(?:-\d+)?$/.test(name));
-    return isOwn ? undefined : withoutDefaults(fields, defaults);
+    if (isOwn) return undefined;
+    const { state, ...rest } = fields;
+    // Dates decide it, here and wherever the file is applied.
+    const isByDate =
+      (state === 'pre-active' && fields.activateAt !== null) ||
+      (state === 'deactivated' && isPast(fields.deactivateAt));
+    return withoutDefaults(isByDate ? rest : fields, defaults);
   },
 };

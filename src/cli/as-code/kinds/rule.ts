@@ -10,15 +10,16 @@ import { userKey } from './user.ts';
 
 interface FoundRule extends Found {
   /** Names of the users in it, by their ids. */
-  readonly people: ReadonlyMap<string, string>;
+  readonly people: Readonly<Record<string, string>>;
 }
 
 function foundOf(rule: ApprovalRule): FoundRule {
   const { id, name, actions, objects, approvers, count, selfApproval, mode, window, breakers, expires } = rule;
   const { props, ...mark } = unmarked(rule.props);
   const { users, flag } = approvers;
-  const people = new Map([...(users ?? []), ...breakers].map((person) => [person.id, person.name || person.id]));
-  const namesOf = (list: readonly { readonly id: string }[]) => list.map((each) => people.get(each.id)).sort();
+  const nameOf = (person: { readonly id: string; readonly name: string }) => person.name || person.id;
+  const people = Object.fromEntries([...(users ?? []), ...breakers].map((person) => [person.id, nameOf(person)]));
+  const namesOf = (list: typeof breakers) => list.map(nameOf).sort();
   return {
     id,
     name,
@@ -45,7 +46,7 @@ function listed(given: unknown): readonly string[] {
 
 /** Fields in the form in which two rules compare; users may be given by their ids. */
 function canonical(fields: Found['fields'], people: FoundRule['people']): Found['fields'] {
-  const named = (given: unknown) => [...new Set(listed(given).map((each) => userKey(people.get(each) ?? each)))].sort();
+  const named = (given: unknown) => [...new Set(listed(given).map((each) => userKey(people[each] ?? each)))].sort();
   const sorted = (given: unknown) => listed(given).toSorted();
   const forms: Readonly<Record<string, (value: unknown) => unknown>> = {
     actions: sorted,
@@ -60,7 +61,7 @@ function canonical(fields: Found['fields'], people: FoundRule['people']): Found[
 }
 
 function peopleOf(found: Partial<FoundRule>): FoundRule['people'] {
-  return found.people ?? new Map();
+  return found.people ?? {};
 }
 
 /** Users that the fields name, with their places. */

@@ -10,15 +10,11 @@ import type { Found, Kind, Wanted, Workplace } from '../kind.ts';
 import { keepingMark, marked, unmarked } from '../mark.ts';
 import { ifThere } from './account.ts';
 
-interface FoundUser extends Found {
-  /** Ids of the API keys that the user owns. */
-  readonly keys: readonly string[];
-}
-
-function foundOf({ id, username, email, firstName, lastName, flags, props, keys }: User): FoundUser {
-  const { props: own, ...mark } = unmarked(props);
+function foundOf({ id, username, email, firstName, lastName, flags, props, state }: User): Found {
+  const { props: own, lacks, ...mark } = unmarked(props);
+  const unfinished = lacks === 'all' && state === 'invited' && { isUnfinished: true as const };
   const fields = { email, firstName, lastName, flags: plainFlags(flags), props: own };
-  return { id, name: username, fields, keys, ...mark };
+  return { id, name: username, fields, ...mark, ...unfinished };
 }
 
 /** The form in which names compare: NFC, in lower case, and an address by its domain in one form. */
@@ -33,19 +29,37 @@ function bodyOf({ name, fields }: Wanted, props: object): InputOf<'inviteUser'> 
   return { username: name, ...known, flags: Object(flags) as Record<string, boolean>, props: { ...props } };
 }
 
-async function create(desk: Workplace, wanted: Wanted): Promise<void> {
+/** One whose link was lost is invited again; any other that is there was made by somebody else. */
+async function create(desk: Workplace, wanted: Wanted, unfinished?: Found): Promise<void> {
   const { client, managedBy } = desk;
-  const { loginUrl } = await client.inviteUser(bodyOf(wanted, marked(wanted.fields.props, managedBy)));
+  const { name: username, fields } = wanted;
+  const body = bodyOf(wanted, marked(fields.props, managedBy, 'all'));
+  const { loginUrl } = await client.inviteUser({ ...body, ...(!unfinished && { unique: true }) });
+  const token = new URL(loginUrl).searchParams.get('token') ?? '';
   try {
     await desk.deliver({ label: 'invite', text: `${loginUrl}\n` });
+    await client.updateUser({ username, props: marked(fields.props, managedBy) });
+    await client.validateInvite({ token });
   } catch (cause) {
-    await client.deleteUser({ username: wanted.name });
-    await desk.withdraw();
+    const left = await takenBack(desk, username, token);
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new KmsError('refused', `the link of the invite could not be kept, so the user was removed again: ${why}`, {
-      cause,
-    });
+    throw new KmsError('refused', `the invite could not be made whole, ${left}: ${why}`, { cause });
   }
+}
+
+/** Takes back a user whose invite could not be made whole, and says how that ended. */
+async function takenBack({ client, withdraw }: Workplace, username: string, token: string): Promise<string> {
+  try {
+    await client.validateInvite({ token });
+    await client.deleteUser({ username });
+  } catch (error) {
+    const isOver = error instanceof KmsError && ['unauthenticated', 'not-found'].includes(error.code);
+    if (!isOver) return 'and the user is left: the next run invites them again';
+    await withdraw();
+    return 'since somebody else has invited or removed the user meanwhile';
+  }
+  await withdraw();
+  return 'so the user was removed again';
 }
 
 export const userKind: Kind = {
@@ -80,7 +94,8 @@ export const userKind: Kind = {
   flagsFor(wanted, found) {
     const held = grantedIn(found?.fields.flags);
     if (!wanted) return ['user.delete', ...held];
-    return [found ? 'user.update' : 'user.invite', ...held, ...grantedIn(wanted.fields.flags)];
+    const actions = found && !found.isUnfinished ? ['user.update'] : ['user.invite', 'user.update'];
+    return [...actions, ...held, ...grantedIn(wanted.fields.flags)];
   },
   secrets: (_wanted, found) => (found ? [] : ['invite']),
   create,
@@ -93,9 +108,9 @@ export const userKind: Kind = {
   async remove({ client }, { id }) {
     await client.deleteUser({ username: id, id: true });
   },
-  async keptBecause({ caller }, found, leaving) {
+  async keptBecause({ caller, client }, found, { leaving }) {
     if (found.id === caller) return 'it is the user that this runs as';
-    const { keys = [] }: Partial<FoundUser> = found;
+    const { keys = [] } = (await ifThere(client.getUser({ username: found.name }))) ?? {};
     const staying = keys.filter((id) => !leaving.has(id)).length;
     return staying === 0
       ? undefined

@@ -1,0 +1,119 @@
+// Plans beside what others do and what the caller cannot see: nothing goes that has come into use, and a saved plan is
+// refused once anything of its objects has changed.
+import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import test from 'node:test';
+import type { Desk } from './kms.ts';
+import { type ServedDesk, servedDesk } from './served.ts';
+
+const write = (d: Desk, name: string, text: string) => writeFile(d.path(name), text);
+const ring = 'publicKey: hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=';
+const key = (name: string, more: string) => `kind: apikey\nname: ${name}\nsecret: false\n${more}`;
+
+async function done(d: ServedDesk, line: string): Promise<string> {
+  const { code, stdout, stderr } = await d.kms(line);
+  assert.equal(code, 0, `${line}: ${stdout}${stderr}`);
+  return stdout;
+}
+
+async function refused(d: ServedDesk, line: string, why: RegExp): Promise<void> {
+  const { code, stdout, stderr } = await d.kms(line);
+  assert.equal(code, 1, `${line}: ${stdout}${stderr}`);
+  assert.match(stderr, why);
+}
+
+test('a saved plan removes nothing that has come into use since', async () => {
+  await using d = await servedDesk();
+  await write(d, 'all.yaml', `kind: account\nname: one\n---\nkind: keyring\nname: ring\n${ring}\n`);
+  await done(d, 'apply -f all.yaml');
+  await write(d, 'none.yaml', 'kind: account\nname: admin\n');
+  for (const [use, why] of [
+    ['apikey create --account one --name production --json', /account one stays: it has an API key/],
+    ['apikey create --account admin --name user --flag keyring.ring.encrypt --json', /keyring ring stays: the API key/],
+  ] as const) {
+    await d.kms('plan -f none.yaml --prune --out p.plan');
+    await done(d, use);
+    await refused(d, 'apply p.plan --yes', why);
+    await done(d, `apikey delete ${use.includes('production') ? 'production' : 'user'} --yes`);
+  }
+  await done(d, 'account show one');
+});
+
+test('a saved plan is refused when anything of its objects has changed, also what it leaves alone', async () => {
+  await using d = await servedDesk();
+  await write(d, 'f.yaml', `${key('k', 'accountId: admin\n')}---\nkind: keyring\nname: ring\n${ring}\n`);
+  await done(d, 'apply -f f.yaml');
+  for (const [file, change] of [
+    [key('k', 'flags: {asset.search: true}\n').replace('secret: false\n', ''), 'apikey proof add k aws --name mine'],
+    ['kind: keyring\nname: ring\nprops: {a: 1}\n', 'keyring config ring --rotate-after 12h'],
+  ] as const) {
+    await write(d, 'g.yaml', file);
+    await d.kms('plan -f g.yaml --out p.plan');
+    await done(d, change);
+    await refused(d, 'apply p.plan', /is not as it was when the plan was made; nothing was done/);
+  }
+});
+
+test('what the files name is never removed, and once is as good as twice', async () => {
+  await using d = await servedDesk();
+  const first = `kind: account\nname: a\n---\nkind: account\nname: b\n---\nkind: keyring\nname: ring\n${ring}\n---\n`;
+  await write(d, 'f.yaml', first + key('mover', 'accountId: a\nflags: {keyring.ring.encrypt: true}\n'));
+  await done(d, 'apply -f f.yaml');
+  await write(
+    d,
+    'f.yaml',
+    `${key('mover', 'accountId: a\n')}---\n${key('new', 'accountId: b\nflags: {keyring.ring.encrypt: true}\n')}`,
+  );
+  const kept = await d.kms('plan -f f.yaml --prune');
+  assert.match(
+    kept.stdout,
+    /! account a stays: the API key mover names it/,
+  );
+  assert.match(kept.stdout, /! account b stays: the API key new names it/);
+  assert.match(kept.stdout, /! keyring ring stays: the API key new uses it/);
+  await write(d, 'f.yaml', `kind: account\nname: b\n---\n${key('mover', 'accountId: b\nflags: {}\n')}`);
+  assert.match(await done(d, 'apply -f f.yaml --prune --yes'), /removed account a/);
+  assert.equal(await done(d, 'plan -f f.yaml --drift'), 'nothing to do: 2 objects are as the files say\n');
+});
+
+test('a caller that may list and not look deeper gets its plan, with what it cannot see', async () => {
+  await using d = await servedDesk();
+  await write(
+    d,
+    'f.yaml',
+    `kind: account\nname: gone\n---\nkind: keyring\nname: ring\n${ring}\nconfig: {rotateAfter: 7200}\n`,
+  );
+  await done(d, 'apply -f f.yaml');
+  const { key: secret } = await d.appliance.keyWith('keyring.list', 'account.read', 'account.delete', 'account.create');
+  const { args, env } = d.network(secret);
+  await write(d, 'g.yaml', `kind: keyring\nname: ring\nconfig: {rotateAfter: 9000}\n---\nkind: account\nname: new\n`);
+  const { code, stdout, stderr } = await d.kms([...args, 'plan', '-f', 'g.yaml', '--prune'], { env });
+  assert.equal(code, 2, stderr);
+  assert.match(
+    stdout,
+    /~ keyring ring\n {4}! it cannot be compared: the permission flag keyring\.ring\.read is missing/,
+  );
+  assert.match(stdout, /\+ account new\n/);
+  assert.match(
+    stdout,
+    /! account gone stays: what uses it cannot be seen: the permission flag apikey\.read is missing/,
+  );
+});
+
+test('a caller that narrows its own flags does so after all else', async () => {
+  await using d = await servedDesk();
+  await write(d, 'f.yaml', 'kind: account\nname: out\n---\nkind: account\nname: in\n');
+  await done(d, 'apply -f f.yaml');
+  const made = await d.json<{ key: string }>(
+    'apikey create --account admin --name self --flag account.* --flag apikey.* --json',
+  );
+  await write(
+    d,
+    'f.yaml',
+    'kind: account\nname: in\n---\nkind: apikey\nname: self\nflags: {account.read: true, apikey.read: true}\n',
+  );
+  const { args, env } = d.network(made.key);
+  const { code, stdout, stderr } = await d.kms([...args, ...'apply -f f.yaml --prune --yes'.split(' ')], { env });
+  assert.equal(code, 0, stdout + stderr);
+  assert.match(stdout, /removed account out\nchanged API key self/);
+});
