@@ -256,7 +256,7 @@ function makeRequest(ctx: Deciding, act: PlannedAct, rules: readonly ApprovalRul
     parameters,
     body,
     rules: rules
-      .map(({ id: rule, count, window }) => ({ id: rule, count, window }))
+      .map(({ id: rule, count, window, expiresAt: expires = null }) => ({ id: rule, count, window, expires }))
       .sort((a, b) => (a.id < b.id ? -1 : 1)),
     at: now,
   });
