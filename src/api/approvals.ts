@@ -450,7 +450,10 @@ export const approvalEndpoints = [
       secondFactor: z.array(factorKind).meta({ description: 'what the caller has' }),
       passkeyOptions: requestOptions
         .exactOptional()
-        .meta({ description: 'for the browser; the challenge is the digest of the request to approve it, and another for other words' }),
+        .meta({
+          description:
+            'for the browser; the challenge is the digest of the request to approve it, and another for other words',
+        }),
     }),
     errors: noRequest,
   }),

@@ -284,7 +284,7 @@ export class ApprovalCheck {
   /** Why the words for an act's rules are not enough. */
   #miscount({ createdAt }: OwnRecord, rules: unknown, request: Request): string | undefined {
     if (!Array.isArray(rules) || rules.length === 0) return 'was done by no rule';
-    let grantedAt = 0;
+    let grantedAt = Number.NEGATIVE_INFINITY;
     for (const rule of rules.map(Object)) {
       const problem = this.#misruled(rule) ?? miscountOf(rule, request);
       if (problem !== undefined) return problem;

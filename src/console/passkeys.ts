@@ -1,6 +1,11 @@
 // Creates and uses passkeys through the browser. Failures become messages in words: mostly the user changed their mind,
 // which browsers do not distinguish from a missing passkey.
-import { browserSupportsWebAuthn, bufferToBase64URLString, startAuthentication, startRegistration } from '@simplewebauthn/browser';
+import {
+  browserSupportsWebAuthn,
+  bufferToBase64URLString,
+  startAuthentication,
+  startRegistration,
+} from '@simplewebauthn/browser';
 import type { AnswerTo, InputOf } from '../client/client.ts';
 import { FieldProblems } from './error-text.ts';
 

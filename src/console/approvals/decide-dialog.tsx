@@ -38,7 +38,7 @@ const verdictOf: Readonly<Record<Decision, Verdict>> = {
 };
 
 export function DecideDialog({ api, request, decision, onClose, onDecided }: DecideDialogProps) {
-  const answer = useAnswer((signal) => 
+  const answer = useAnswer((signal) =>
     api.getApprovalOptions({ id: request.id, verdict: verdictOf[decision] }, { signal }),
   );
   return (

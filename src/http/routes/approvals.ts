@@ -41,8 +41,7 @@ export const approvalRoutes: RoutesOf<(typeof approvalEndpoints)[number]['id']> 
   listApprovalRequests: (ctx, { query: { state, mine, inbox } }) =>
     listApprovalRequests(ctx, { ...(state && { state }), mine: mine === 'true', inbox: inbox === 'true' }),
   getApprovalRequest: (ctx, { params }) => getApprovalRequest(ctx, params),
-  getApprovalOptions: (ctx, input) => 
-    optionsFor(ctx, placeOf(input), input.params.id, input.query.verdict),
+  getApprovalOptions: (ctx, input) => optionsFor(ctx, placeOf(input), input.params.id, input.query.verdict),
   approveRequest: {
     async prepare(input, caller) {
       const given = await look(input, caller, { ...input.params, verdict: 'approve' }, input.body);
