@@ -448,12 +448,10 @@ export const approvalEndpoints = [
         .boolean()
         .meta({ description: "the session's second factor is fresh: neither is needed", examples: [false] }),
       secondFactor: z.array(factorKind).meta({ description: 'what the caller has' }),
-      passkeyOptions: requestOptions
-        .exactOptional()
-        .meta({
-          description:
-            'for the browser; the challenge is the digest of the request to approve it, and another for other words',
-        }),
+      passkeyOptions: requestOptions.exactOptional().meta({
+        description:
+          'for the browser; the challenge is the digest of the request to approve it, and another for other words',
+      }),
     }),
     errors: noRequest,
   }),

@@ -77,7 +77,7 @@ export function lookBefore({ tx, world, caller }: Pick<Deciding, 'tx' | 'world' 
   if (rules.length === 0) return undefined;
   const open = tx.approvalRequests.openOf(caller.id).map((request) => {
     const covering = rulesOf(request, rules);
-    const standing = standingOf(tx, caller.id, tx.approvalRequests.wordsOf(request.id), covering);
+    const standing = standingIn(tx, request, covering);
     return [request.act, { request, standing, brokenBy: brokenBy(tx, request) }] as const;
   });
   return { rules, open: new Map(open) };
@@ -99,8 +99,7 @@ export function decideAct(ctx: Deciding, act: PlannedAct, before: Beforehand): J
   const { standing } = known;
   const request = { ...known.request, broken: mayBreak(known.brokenBy, rules) };
   const isSatisfied = standing.isSatisfied && rules.every((rule) => standing.rules.some((each) => each.rule === rule));
-  const until = grantedUntil(request, rules, now);
-  if (now >= until || !(request.broken || isSatisfied)) throw new NeedsWords(act, rules);
+  if (now >= openUntil(request, standing, now) || !(request.broken || isSatisfied)) throw new NeedsWords(act, rules);
   if (request.grantedAt === undefined) tx.approvalRequests.grant(request.id, now, false);
   tx.approvalRequests.noteUse(request.id);
   if (request.broken || isOnce(rules)) tx.approvalRequests.end(request.id, 'done', now);
@@ -166,13 +165,20 @@ function isOnce(rules: readonly ApprovalRule[]): boolean {
   return rules.some(({ window }) => window === 'once');
 }
 
-/** Until when the request is open; a window is never longer than from the first grant on. */
-export function grantedUntil(request: ApprovalRequest, rules: readonly ApprovalRule[], now: number): number {
+/**
+ * Until when the request is open. It waits for words for a day; a window counts from the word that completed them, and
+ * is never longer than from the first grant on.
+ */
+export function openUntil(request: ApprovalRequest, standing: Standing, now: number): number {
   const { grantedAt, createdAt, broken } = request;
-  if (grantedAt === undefined) return createdAt + requestLasts;
-  if (broken) return grantedAt + requestLasts;
-  const windows = rules.map(({ window }) => (window === 'once' ? requestLasts : window * 1000));
-  return windows.length === 0 ? now : grantedAt + Math.min(...windows);
+  const waits = createdAt + requestLasts;
+  if (broken) return (grantedAt ?? createdAt) + requestLasts;
+  const { isSatisfied, completedAt } = standing;
+  const from = Math.min(grantedAt ?? Number.POSITIVE_INFINITY, isSatisfied ? completedAt : Number.POSITIVE_INFINITY);
+  const windows = standing.rules.map(({ rule: { window } }) => (window === 'once' ? requestLasts : window * 1000));
+  if (windows.length === 0) return now;
+  const until = from + Math.min(...windows);
+  return isSatisfied ? until : Math.min(until, waits);
 }
 
 export interface Wait {
@@ -191,9 +197,9 @@ export function askFor(ctx: Deciding, { act, rules }: NeedsWords): Wait {
   const { tx, world } = ctx;
   const hash = actHash(ctx, act, rules);
   const open = tx.approvalRequests.openFor(hash);
-  const live = open && lapse(ctx, open, rules) ? undefined : open;
+  const live = open && lapse(ctx, open, standingIn(tx, open, rules)) ? undefined : open;
   const request = live ?? makeRequest(ctx, act, rules, hash);
-  const { needed, given } = standingOf(tx, request.requester, tx.approvalRequests.wordsOf(request.id), rules);
+  const { needed, given } = standingIn(tx, request, rules);
   const words = needed === 1 ? "another's word" : `the word of ${needed} others`;
   const what = given === 0 ? words : `${words}, and has ${given}`;
   return {
@@ -206,11 +212,19 @@ export function askFor(ctx: Deciding, { act, rules }: NeedsWords): Wait {
   };
 }
 
+function standingIn(tx: Tables, request: ApprovalRequest, rules: readonly ApprovalRule[]): Standing {
+  return standingOf(tx, request.requester, tx.approvalRequests.wordsOf(request.id), rules);
+}
+
 /** Ends a request whose time is over; returns whether it did. */
-function lapse(ctx: Omit<Deciding, 'caller'>, request: ApprovalRequest, rules: readonly ApprovalRule[]): boolean {
+function lapse(ctx: Omit<Deciding, 'caller'>, request: ApprovalRequest, standing: Standing): boolean {
   const { tx, world } = ctx;
   const now = world.now();
-  if (now < grantedUntil(request, rules, now)) return false;
+  const broken = mayBreak(
+    brokenBy(tx, request),
+    standing.rules.map(({ rule }) => rule),
+  );
+  if (now < openUntil({ ...request, broken }, standing, now)) return false;
   const state = request.uses > 0 ? 'done' : 'expired';
   tx.approvalRequests.end(request.id, state, now);
   const { id, requester: keyid } = request;
@@ -290,7 +304,9 @@ function makeRequest(ctx: Deciding, act: PlannedAct, rules: readonly ApprovalRul
 /** Ends some requests whose time is over, so that they count no more. */
 function endOverdue(ctx: Omit<Deciding, 'caller'>): void {
   const { tx, world } = ctx;
-  for (const request of tx.approvalRequests.open(purgedAtOnce)) lapse(ctx, request, rulesNow(tx, request, world.now()));
+  for (const request of tx.approvalRequests.open(purgedAtOnce)) {
+    lapse(ctx, request, standingIn(tx, request, rulesNow(tx, request, world.now())));
+  }
 }
 
 function vouchedIn({ tx, caller }: Deciding, { deed = {} }: PlannedAct): JsonObject {

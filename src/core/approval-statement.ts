@@ -47,7 +47,7 @@ export function digestOf(value: string | JsonObject): string {
   return toBase64Url(sha256(utf8(typeof value === 'string' ? value : canonicalJson(value))));
 }
 
-/** What a passkey signs for a word about the request with this digest: something else for each verdict. */
+/** The challenge that a passkey signs for a word about the request with this digest: another for each verdict. */
 export function signedChallenge(verdict: Verdict, digest: string): string {
   return verdict === 'approve' ? digest : digestOf(wordText(verdict, digest));
 }

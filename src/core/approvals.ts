@@ -8,7 +8,7 @@ import type { Tables } from '../store/port.ts';
 import type { ApprovalRequest, ApprovalWord } from '../store/tables/approval-requests.ts';
 import type { ApprovalRule } from '../store/tables/approval-rules.ts';
 import type { BrokenGlass } from '../store/tables/broken-glass.ts';
-import { grantedUntil, rulesNow } from './approval-decision.ts';
+import { openUntil, rulesNow } from './approval-decision.ts';
 import { isApprover } from './approval-rules.ts';
 import {
   approvalProblem,
@@ -16,6 +16,7 @@ import {
   freshFactor,
   mayBreak,
   needApprover,
+  noteSigner,
   type ProvenFactor,
   type Standing,
   standingOf,
@@ -38,6 +39,8 @@ interface Known {
   readonly words: readonly ApprovalWord[];
   readonly rules: readonly ApprovalRule[];
   readonly standing: Standing;
+  /** When its time is over, unless it ends before. */
+  readonly until: number;
   readonly state: RequestState;
 }
 
@@ -46,21 +49,16 @@ function knownOf({ tx, world }: Pick<Context, 'tx' | 'world'>, request: Approval
   const words = tx.approvalRequests.wordsOf(request.id);
   const rules = rulesNow(tx, request, now);
   const standing = standingOf(tx, request.requester, words, rules);
-  const { isSatisfied } = standing;
-  const isBroken = mayBreak(brokenBy(tx, request), rules);
-  const state = stateOf(request, rules, { isSatisfied, isBroken }, now);
-  return { request, words, rules, standing, state };
+  const broken = mayBreak(brokenBy(tx, request), rules);
+  const until = openUntil({ ...request, broken }, standing, now);
+  const isGranted = broken || standing.isSatisfied;
+  return { request, words, rules, standing, until, state: stateOf(request, until, isGranted, now) };
 }
 
-function stateOf(
-  request: ApprovalRequest,
-  rules: readonly ApprovalRule[],
-  { isSatisfied, isBroken }: { readonly isSatisfied: boolean; readonly isBroken: boolean },
-  now: number,
-): RequestState {
+function stateOf(request: ApprovalRequest, until: number, isGranted: boolean, now: number): RequestState {
   if (request.endedAt !== undefined) return request.state;
-  if (now >= grantedUntil(request, rules, now)) return request.uses > 0 ? 'done' : 'expired';
-  return isBroken || isSatisfied ? 'granted' : 'pending';
+  if (now >= until) return request.uses > 0 ? 'done' : 'expired';
+  return isGranted ? 'granted' : 'pending';
 }
 
 interface ListInput {
@@ -134,6 +132,7 @@ export function giveWord(ctx: Context, { id, verdict, reason, factor: given }: W
   }
   const factor = given ?? freshFactor(ctx);
   if (!factor) throw needsFactor(ctx);
+  noteSigner(ctx, factor);
   const now = world.now();
   const { id: factorId, kind: factorKind, assertion } = factor;
   const signed = assertion !== undefined;
@@ -191,6 +190,7 @@ export function breakGlass(ctx: Context, { id, reason, factor: given }: BreakInp
   }
   const factor = given ?? freshFactor(ctx);
   if (!factor) throw needsFactor(ctx);
+  noteSigner(ctx, factor);
   const now = world.now();
   if (given) tx.sessions.noteFactor(session, factor.id, now);
   const glass = world.newId('glass');
@@ -264,8 +264,8 @@ function thingAnswer({ type, id, name }: ResourceRef): { type: string; id: strin
 }
 
 function requestAnswer(ctx: Context, known: Known): RequestAnswer {
-  const { tx, world } = ctx;
-  const { request, words, rules, standing, state } = known;
+  const { tx } = ctx;
+  const { request, words, rules, standing, until, state } = known;
   const { details } = request;
   const { action, operation, dialect, address, object, reason, parameters, body, statement, digest } = details;
   return {
@@ -279,7 +279,7 @@ function requestAnswer(ctx: Context, known: Known): RequestAnswer {
     object: object && thingAnswer(object),
     ...(reason !== undefined && { reason }),
     createdAt: request.createdAt,
-    expiresAt: request.endedAt ?? grantedUntil(request, rules, world.now()),
+    expiresAt: request.endedAt ?? until,
     needed: standing.needed,
     given: standing.given,
     rules: standing.rules.map(({ rule, by }) => ({

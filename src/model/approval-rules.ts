@@ -8,7 +8,7 @@ type ApprovalMode = (typeof approvalModes)[number];
 export const requestStates = ['pending', 'granted', 'done', 'denied', 'withdrawn', 'expired'] as const;
 export type RequestState = (typeof requestStates)[number];
 
-/** What can be said about a request. */
+/** Words about a request. */
 export const verdicts = ['approve', 'deny', 'break-glass'] as const;
 export type Verdict = (typeof verdicts)[number];
 

@@ -22,7 +22,7 @@ import {
   withdrawRequest,
 } from '../../core/approvals.ts';
 import type { Caller, Context } from '../../core/context.ts';
-import { approvalOptions, type PasskeyPlace, type VerifiedUse, verifyApproval } from '../../core/passkeys.ts';
+import { approvalOptions, type PasskeyPlace, verifyApproval } from '../../core/passkeys.ts';
 import { checkCode, type Proof, usePasskey, useTotp } from '../../core/second-factors.ts';
 import { sessionOf } from '../../core/sessions.ts';
 import { KmsError } from '../../errors.ts';
@@ -97,11 +97,7 @@ interface Given {
 type Looked =
   | { readonly is: 'none' | 'wrong' }
   | { readonly is: 'code'; readonly proof: Proof & { is: 'totp' } }
-  | {
-      readonly is: 'passkey';
-      readonly use: Omit<VerifiedUse, 'challenge'>;
-      readonly assertion: Record<string, string>;
-    };
+  | ({ readonly is: 'passkey' } & Awaited<ReturnType<typeof verifyApproval>>);
 
 /** The word that a factor is for. */
 interface Subject {
@@ -138,15 +134,7 @@ async function lookAtPasskey(
   if (digest === undefined) return { is: 'none' };
   try {
     const place = placeOf(input);
-    const use = await verifyApproval(place, factor, signedChallenge(verdict, digest), sent);
-    const { publicKey, rpId } = use.data;
-    const { clientDataJSON, authenticatorData, signature } = sent.response;
-    const signed = { clientDataJSON, authenticatorData, signature };
-    return {
-      is: 'passkey',
-      use,
-      assertion: { credentialId: sent.id, publicKey, rpId, origin: place.origin, ...signed },
-    };
+    return { is: 'passkey', ...(await verifyApproval(place, factor, signedChallenge(verdict, digest), sent)) };
   } catch (error) {
     if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
     return { is: 'wrong' };

@@ -160,6 +160,15 @@ export function approvalRequestTable(sql: Sql) {
       }
     },
 
+    /** The User for whom the passkey with this mark signed. */
+    signerOf(mark: string): string | undefined {
+      return sql.get<{ user_id: string }>('SELECT user_id FROM approval_signers WHERE mark = ?', mark)?.user_id;
+    },
+
+    noteSigner(mark: string, userId: string): void {
+      sql.run('INSERT INTO approval_signers (mark, user_id) VALUES (?, ?)', mark, userId);
+    },
+
     /** Oldest first. */
     wordsOf(requestId: string): ApprovalWord[] {
       const text = 'SELECT * FROM approval_words WHERE request_id = ? ORDER BY seq';
