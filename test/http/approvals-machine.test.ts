@@ -85,7 +85,7 @@ class Machine {
     const isDue = waiting !== undefined && this.#isReady(waiting);
     const body = { items: [{ plaintext: 'aGk=' }] };
     const answer = await this.#nodes[node].call('POST', this.#path, body, { key });
-    assert.equal(answer.status, isDue ? 200 : 403, JSON.stringify([answer.body, waiting && waiting.words.size]));
+    assert.equal(answer.status, isDue ? 200 : 403, JSON.stringify([answer.body, waiting?.words.size]));
     if (waiting && isDue) {
       this.done++;
       waiting.grantedAt ??= this.#now;
