@@ -11,7 +11,7 @@ import type { ApprovalRule } from '../store/tables/approval-rules.ts';
 import { activityRecord } from './activity.ts';
 import { shownObject, shownVouched } from './approval-objects.ts';
 import { rulesAt, rulesFor } from './approval-rules.ts';
-import { digestOf, shownFields, statementOf } from './approval-statement.ts';
+import { digestOf, shownFields, statedWindows, statementOf } from './approval-statement.ts';
 import { brokenBy, mayBreak, type Standing, standingOf } from './approval-words.ts';
 import type { Context } from './context.ts';
 import { localCaller } from './credential.ts';
@@ -102,7 +102,7 @@ export function decideAct(ctx: Deciding, act: PlannedAct, before: Beforehand): J
   if (now >= openUntil(request, standing, now) || !(request.broken || isSatisfied)) throw new NeedsWords(act, rules);
   if (request.grantedAt === undefined) tx.approvalRequests.grant(request.id, now, false);
   tx.approvalRequests.noteUse(request.id);
-  if (request.broken || isOnce(rules)) tx.approvalRequests.end(request.id, 'done', now);
+  if (request.broken || windowsOf(request, rules).includes('once')) tx.approvalRequests.end(request.id, 'done', now);
   return told(request, standing);
 }
 
@@ -165,6 +165,11 @@ function isOnce(rules: readonly ApprovalRule[]): boolean {
   return rules.some(({ window }) => window === 'once');
 }
 
+/** Windows of the rules as they are now, and of those that approvers signed: none of them is ever wider. */
+function windowsOf({ details }: ApprovalRequest, rules: readonly ApprovalRule[]): readonly ApprovalRule['window'][] {
+  return [...rules.map(({ window }) => window), ...statedWindows(details.statement)];
+}
+
 /**
  * Until when the request is open. It waits for words for a day; a window counts from the word that completed them, and
  * is never longer than from the first grant on.
@@ -175,9 +180,12 @@ export function openUntil(request: ApprovalRequest, standing: Standing, now: num
   if (broken) return (grantedAt ?? createdAt) + requestLasts;
   const { isSatisfied, completedAt } = standing;
   const from = Math.min(grantedAt ?? Number.POSITIVE_INFINITY, isSatisfied ? completedAt : Number.POSITIVE_INFINITY);
-  const windows = standing.rules.map(({ rule: { window } }) => (window === 'once' ? requestLasts : window * 1000));
-  if (windows.length === 0) return now;
-  const until = from + Math.min(...windows);
+  if (standing.rules.length === 0) return now;
+  const windows = windowsOf(
+    request,
+    standing.rules.map(({ rule }) => rule),
+  );
+  const until = from + Math.min(...windows.map((window) => (window === 'once' ? requestLasts : window * 1000)));
   return isSatisfied ? until : Math.min(until, waits);
 }
 

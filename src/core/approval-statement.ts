@@ -82,3 +82,9 @@ export function statementOf({ parameters, body, ...stated }: Stated): string {
     body: body && digestOf(body),
   });
 }
+
+/** The windows of the rules in a statement of this appliance. */
+export function statedWindows(statement: string): readonly StatedRule['window'][] {
+  const { rules }: { readonly rules: readonly StatedRule[] } = JSON.parse(statement);
+  return rules.map(({ window }) => window);
+}

@@ -197,3 +197,32 @@ test('a passkey signs for one User, whatever became of it', async () => {
   await ok(sign(a, dan, id, 'approve'));
   waits(await remove(), 1);
 });
+
+test('a window is never wider than what was signed', async () => {
+  const a = await testAppliance();
+  const ada = await approver(a);
+  const { name, id: ringId } = await makeRing(a);
+  const rule = await makeRule(a, { objects: [name], approvers: { users: ids(ada) } });
+  const { key } = await a.keyWith('keyring.*.delete');
+  const remove = () => a.call('DELETE', `/ks/keyrings/${name}`, undefined, { key });
+  const restore = () => ok(a.call('POST', `/ks/keyrings/${ringId}/restore`));
+  const widen = (window: number) => {
+    const headers = { 'Kms-Break-Glass': 'a%20test' };
+    return ok(a.call('PATCH', `/approvals/rules/${rule.id}`, { window }, { ...local, headers }));
+  };
+  const once = waits(await remove());
+  await ok(say(a, ada, once));
+  await widen(600);
+  await ok(remove());
+  await restore();
+  const narrow = waits(await remove());
+  assert.notEqual(narrow, once, 'it was approved for one time');
+  await ok(say(a, ada, narrow));
+  await widen(86_400);
+  await ok(remove());
+  await restore();
+  a.advance(10 * minute);
+  assert.notEqual(waits(await remove()), narrow, 'it was approved for ten minutes');
+  const { acts } = await proven(a);
+  assert.equal(acts, 2);
+});
