@@ -65,10 +65,7 @@ test('what the files name is never removed, and once is as good as twice', async
     `${key('mover', 'accountId: a\n')}---\n${key('new', 'accountId: b\nflags: {keyring.ring.encrypt: true}\n')}`,
   );
   const kept = await d.kms('plan -f f.yaml --prune');
-  assert.match(
-    kept.stdout,
-    /! account a stays: the API key mover names it/,
-  );
+  assert.match(kept.stdout, /! account a stays: the API key mover names it/);
   assert.match(kept.stdout, /! account b stays: the API key new names it/);
   assert.match(kept.stdout, /! keyring ring stays: the API key new uses it/);
   await write(d, 'f.yaml', `kind: account\nname: b\n---\n${key('mover', 'accountId: b\nflags: {}\n')}`);
@@ -116,4 +113,23 @@ test('a caller that narrows its own flags does so after all else', async () => {
   const { code, stdout, stderr } = await d.kms([...args, ...'apply -f f.yaml --prune --yes'.split(' ')], { env });
   assert.equal(code, 0, stdout + stderr);
   assert.match(stdout, /removed account out\nchanged API key self/);
+});
+
+test('what was deleted and can be brought back is told before another is made in its place', async () => {
+  await using d = await servedDesk();
+  await write(
+    d,
+    'f.yaml',
+    `kind: managed-key\nname: Orders\ndeletionAllowed: true\n---\nkind: keyring\nname: Ring\n${ring}\n`,
+  );
+  await done(d, 'apply -f f.yaml');
+  await done(d, 'key delete orders --yes');
+  await done(d, 'keyring delete ring --yes');
+  const { stdout } = await d.kms('plan -f f.yaml');
+  assert.match(stdout, /! one of this name was deleted: `kms key restore \S+` brings it back until \d{4}-/);
+  const [, id] = /`kms keyring restore (\S+)`/.exec(stdout) ?? [];
+  assert.equal((await d.kms('apply -f f.yaml')).code, 2, 'it takes a word');
+  await done(d, `keyring restore ${id}`);
+  assert.doesNotMatch((await d.kms('plan -f f.yaml')).stdout, /keyring/);
+  await done(d, 'apply -f f.yaml --yes');
 });

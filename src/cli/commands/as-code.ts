@@ -143,10 +143,11 @@ function needPossible(cli: ApplyCli, steps: readonly Step[], hasPlaces: boolean)
   );
 }
 
-function isRemoving({ action, differences, isUnfinished }: Step): boolean {
+/** Whether something is lost by it: what is removed, or can then not be brought back. */
+function isRemoving({ action, differences, isUnfinished, restorable }: Step): boolean {
   const isProofLost = differences.some(({ words = [] }) => words.some((line) => line.startsWith('- ')));
   const isSecretLost = differences.some(({ field, after }) => field === 'secret' && after === false);
-  return action === 'remove' || isProofLost || isSecretLost || isUnfinished === true;
+  return action === 'remove' || isProofLost || isSecretLost || isUnfinished === true || restorable !== undefined;
 }
 
 async function report(cli: ApplyCli, made: Plan, tasks: readonly Task[], applied: Applied): Promise<number> {

@@ -9,11 +9,12 @@ import { type KeyState, movesFrom, stateAfter } from '../../../model/key-states.
 import { type KeyType, type KeyUse, keyUses, usesProblem, usualUses } from '../../../model/key-types.ts';
 import { reservedKeyNames } from '../../../model/names.ts';
 import { differing, withoutDefaults } from '../differing.ts';
-import type { Around, Desk, Difference, Found, Kind, Problem, Wanted } from '../kind.ts';
+import type { Around, Desk, Difference, Found, Kind, Problem, Restorable, Wanted } from '../kind.ts';
 import { keepingMark, marked, unmarked } from '../mark.ts';
 import { ifThere } from './account.ts';
 
 const dayLength = 86_400_000;
+const deletedToo = { limit: 10_000, deleted: 'true' } as const;
 
 function foundOf(key: ManagedKey): Found {
   const { props, ...mark } = unmarked(key.props);
@@ -259,6 +260,13 @@ export const managedKeyKind: Kind = {
   },
   flagsFor,
   secrets: () => [],
+  async restorable({ client }) {
+    const gone: Restorable[] = [];
+    for await (const { id, name, deletedAt, restorableUntil } of items(client.listManagedKeys, deletedToo)) {
+      if (deletedAt !== undefined) gone.push({ name, command: `kms key restore ${id}`, until: restorableUntil ?? '' });
+    }
+    return gone;
+  },
   async create({ client, managedBy }, { name, fields }) {
     const { minDecryptVersion: _, minEncryptVersion: __, ...given } = fields;
     // Cast: the schema has checked the fields; a new key has no other states.
