@@ -133,3 +133,34 @@ test('what was deleted and can be brought back is told before another is made in
   assert.doesNotMatch((await d.kms('plan -f f.yaml')).stdout, /keyring/);
   await done(d, 'apply -f f.yaml --yes');
 });
+
+test('an object of another configuration is changed, and told; its mark goes only with a word', async () => {
+  await using d = await servedDesk();
+  await write(d, 'f.yaml', 'kind: account\nname: a\nnotes: one\n');
+  await done(d, 'apply -f f.yaml --managed-by one');
+  await write(d, 'f.yaml', 'kind: account\nname: a\nnotes: two\n');
+  assert.match((await d.kms('plan -f f.yaml')).stdout, /notes: one → two\n {4}! belongs to the configuration one\n/);
+  const adopting = (await d.kms('plan -f f.yaml --adopt')).stdout;
+  assert.match(adopting, /! belongs to the configuration one, whose mark goes\n/);
+  assert.doesNotMatch(adopting, /was not made from a configuration/);
+  assert.equal((await d.kms('apply -f f.yaml --adopt')).code, 2);
+  await done(d, 'apply -f f.yaml');
+  await done(d, 'apply -f f.yaml --adopt --yes');
+});
+
+test('two secrets that would share a file are refused before anything is begun', async () => {
+  await using d = await servedDesk();
+  const named = (name: string, more = '') => `kind: apikey\nname: ${name}\naccountId: admin\n${more}`;
+  for (const [one, two] of [
+    [named('a', 'proofs: [{kind: aws, name: b}]\n'), named('a.b', 'proofs: [{kind: aws}]\n')],
+    [named('Case'), named('case')],
+  ]) {
+    await write(d, 'f.yaml', `${one}---\n${two}`);
+    await refused(
+      d,
+      'apply -f f.yaml --secrets-out secrets',
+      /two secrets would be in (?:a\.b\.aws|case\.apikey); nothing/,
+    );
+  }
+  assert.doesNotMatch((await d.kms('apikey list')).stdout, /Case|a\.b/);
+});

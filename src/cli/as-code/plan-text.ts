@@ -37,14 +37,25 @@ function stepLines(step: Step): string[] {
   return [head, ...[...body, ...notes(step)].map((line) => `    ${line}`)];
 }
 
-function notes({ action, isUnseen, isUnfinished, restorable, blocked, missingFlags, secrets, adopts }: Step): string[] {
+function notes({
+  action,
+  isUnseen,
+  isUnfinished,
+  restorable,
+  blocked,
+  missingFlags,
+  secrets,
+  adopts,
+  owner,
+}: Step): string[] {
   return [
     ...(isUnseen ? ['! may exist already: you cannot see it'] : []),
     ...(isUnfinished
       ? [`! an earlier run was cut off: ${action === 'create' ? 'it' : 'its secret'} is made again`]
       : []),
     ...(restorable ? [restoreNote(restorable)] : []),
-    ...(adopts ? ['! was not made from a configuration: it gets the mark'] : []),
+    ...(owner === undefined ? [] : [`! belongs to the configuration ${owner}${adopts ? ', whose mark goes' : ''}`]),
+    ...(adopts && owner === undefined ? ['! was not made from a configuration: it gets the mark'] : []),
     ...(blocked === undefined ? [] : [`! ${blocked}`]),
     ...(missingFlags.length > 0 ? [`! you may not do this: ${flagsText(missingFlags)}`] : []),
     ...secrets.map((label) => `its secret (${label}) goes to --secrets-out or --secrets-to`),

@@ -29,6 +29,8 @@ export interface Step {
   readonly secrets: readonly string[];
   /** It gets the mark, although it was made otherwise. */
   readonly adopts?: true;
+  /** The configuration whose mark it has, if that is another. */
+  readonly owner?: string;
   /** It may be there already: the caller cannot see it. */
   readonly isUnseen?: true;
   /** It, or one of its secrets, is there half made: an earlier run was cut off. */
@@ -214,7 +216,12 @@ function stepFor(desk: Desk, object: FileObject, { found, isUnseen }: Sight, opt
   const missingFlags = missing(found, differences);
   const secrets = kind.secrets(wanted, found);
   const before = stateDigest(found);
-  const more = { ...(adopts && { adopts }), ...(kind.isHalfDone?.(wanted, found) && { isUnfinished: true as const }) };
+  const isOthers = found.managedBy !== undefined && found.managedBy !== desk.managedBy;
+  const more = {
+    ...(isOthers && { owner: found.managedBy }),
+    ...(adopts && { adopts }),
+    ...(kind.isHalfDone?.(wanted, found) && { isUnfinished: true as const }),
+  };
   return { action: 'update', ...common, differences, before, secrets, missingFlags, ...more };
 }
 

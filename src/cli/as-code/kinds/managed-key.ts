@@ -165,7 +165,7 @@ function aliasProblems(wanted: Wanted, around: Around): Problem[] {
     if (others.some(({ name }) => name === alias)) return [{ path, message: `a managed key has the name ${alias}` }];
     const holder = others.find((each) => Array.isArray(each.fields.aliases) && each.fields.aliases.includes(alias));
     return holder && kept(holder, alias)
-      ? [{ path, message: `the managed key ${holder.name} has the alias ${alias}` }]
+      ? [{ path, message: `the managed key ${holder.name} has the alias ${alias}: a run before this one can free it` }]
       : [];
   });
 }
