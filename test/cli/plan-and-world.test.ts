@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import test from 'node:test';
+import { TestCertificate } from '../support/client-certificates.ts';
 import type { Desk } from './kms.ts';
 import { type ServedDesk, servedDesk } from './served.ts';
 
@@ -164,3 +165,54 @@ test('two secrets that would share a file are refused before anything is begun',
   }
   assert.doesNotMatch((await d.kms('apikey list')).stdout, /Case|a\.b/);
 });
+
+test('a plan shows all that decides whom a proof lets in', async () => {
+  await using d = await servedDesk();
+  const { pem } = await TestCertificate.authority(Date.now());
+  const [one, two] = [await TestCertificate.authority(Date.now()), await TestCertificate.authority(Date.now())];
+  const keys = (x: string) => ({ keys: [{ kty: 'OKP', crv: 'Ed25519', kid: 'same', x }] });
+  const base = { kind: 'jwt', name: 'main', issuer: 'https://ci.example.org', audience: 'kms', subject: 'me' };
+  const [x, y] = ['11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo', 'hSDwCYkwp1R0i33ctD73Wg2_Og0mOBr066SpjqqbTmo'];
+  const pairs: readonly (readonly [object, object])[] = [
+    [base, { ...base, audience: ['kms', 'other'] }],
+    [base, { ...base, claims: { env: 'prod' } }],
+    [
+      { ...base, claims: { env: 'prod' } },
+      { ...base, claims: { env: ['prod', 'test'] } },
+    ],
+    [base, { ...base, jwksUrl: 'https://evil.example/jwks' }],
+    [
+      { ...base, jwks: keys(x) },
+      { ...base, jwks: keys(y) },
+    ],
+    [
+      { ...base, ca: one.pem },
+      { ...base, ca: two.pem },
+    ],
+    [base, { ...base, once: true }],
+    [base, { ...base, longest: 60 }],
+    [
+      { kind: 'certificate', certificate: one.pem },
+      { kind: 'certificate', certificate: two.pem },
+    ],
+    [
+      { kind: 'certificate', ca: pem, san: 'dns:a' },
+      { kind: 'certificate', ca: one.pem, san: 'dns:a' },
+    ],
+  ];
+  for (const [n, [before, after]] of pairs.entries()) {
+    const object = { kind: 'apikey', name: `k${n}`, accountId: 'admin', secret: false };
+    await write(d, 'f.yaml', JSON.stringify({ ...object, proofs: [{ ...before, ...issuerOf(before, n) }] }));
+    await done(d, 'apply -f f.yaml');
+    await write(d, 'f.yaml', JSON.stringify({ ...object, proofs: [{ ...after, ...issuerOf(after, n) }] }));
+    const { stdout } = await d.kms('plan -f f.yaml');
+    const [, added] = /proofs: \+ (.*)\n/.exec(stdout) ?? [];
+    const [, removed] = /proofs: - (.*)\n/.exec(stdout) ?? [];
+    assert.ok(added !== undefined && removed !== undefined && added !== removed, `${n}: ${stdout}`);
+    await done(d, `apikey delete k${n} --yes`);
+  }
+});
+
+function issuerOf(proof: object, n: number): object {
+  return 'issuer' in proof ? { issuer: `https://ci-${n}.example.org` } : {};
+}
