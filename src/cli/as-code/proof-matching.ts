@@ -149,6 +149,10 @@ function newProblems(proof: JsonObject, path: Problem['path']): Problem[] {
   for (const field of ['ca', 'san'] as const) {
     if (certificate === undefined && proof[field] === undefined) return [{ path, message: `${field}: is required` }];
   }
+  if (san !== undefined && !/^(?:(?:dns|email|uri):|spiffe:\/\/)[\x21-\x7e]+$/.test(String(san))) {
+    const expected = 'expected dns:NAME, email:ADDRESS, uri:URI or spiffe://DOMAIN/PATH';
+    return [{ path: [...path, 'san'], message: expected }];
+  }
   const pem = certificate === undefined ? 'ca' : 'certificate';
   return fingerprintIn(proof[pem]) === undefined
     ? [{ path: [...path, pem], message: 'expected a certificate, PEM' }]
