@@ -361,6 +361,7 @@ test('mistakes are found before anything is done, each with its place and what w
       'kind: managed-key\nname: k\naliases: [a/b]\n---\nkind: managed-key\nname: l\naliases: [A/B]\n',
       /f\.yaml:3:11: aliases\.0: the managed key l of the files has it/,
     ],
+    ['kind: user\nname: b\nemail: a\nfirstName: A\nlastName: B\n', /f\.yaml:3:1: email: has another form than it may/],
     // Anchors end with their document, and come before what names them.
     ['kind: apikey\nname: a\nexpiresAt: *nope\n', /f\.yaml:3:12: there is no anchor &nope before it/],
     ['kind: account\nname: &n a\n---\nkind: account\nname: *n\n', /f\.yaml:5:7: there is no anchor &n before it/],
