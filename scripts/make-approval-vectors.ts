@@ -4,15 +4,20 @@ import { writeFileSync } from 'node:fs';
 import { ed25519 } from '@noble/curves/ed25519.js';
 import { p256 } from '@noble/curves/nist.js';
 import { exportLine, signHead } from '../src/core/activity.ts';
+import { signedChallenge } from '../src/core/approval-statement.ts';
 import { concatBytes, toBase64, toBase64Url, toHex, utf8 } from '../src/crypto/bytes.ts';
 import { canonicalJson } from '../src/crypto/canonical-json.ts';
 import { sha256 } from '../src/crypto/hash.ts';
 import { rsaSign } from '../src/crypto/managed/rsa.ts';
 import { rsaKeyOfFactors } from '../src/crypto/managed/rsa-keys.ts';
+import { longestWindow, type Verdict as Word, wordText } from '../src/model/approval-rules.ts';
 import { startRsa } from '../src/platform/native-rsa.ts';
 import { tenantKeys } from '../src/seal/tenant-keys.ts';
 import { chainHash, genesisHash } from '../src/store/activity/chain.ts';
 import type { Verdict } from './make-verdict-vectors.ts';
+
+const minute = 60_000;
+const day = 86_400_000;
 
 const start = Date.UTC(2026, 0, 2, 3, 4, 5, 678);
 const idOf = (prefix: string, n: number): string => `${prefix}_01kdyjk84e${String(n).padStart(16, '0')}`;
@@ -153,6 +158,13 @@ function assertion({ publicKey, sign, factor }: Passkey, challenge: string, clai
   };
 }
 
+interface Rule {
+  readonly count: number;
+  readonly expires: number | null;
+  readonly id: string;
+  readonly window: 'once' | number;
+}
+
 interface Asked {
   readonly n: number;
   readonly requester: string;
@@ -160,7 +172,7 @@ interface Asked {
   readonly recorded: string;
   readonly ring: string;
   readonly object: Fields | null;
-  readonly rules: readonly Fields[];
+  readonly rules: readonly Rule[];
 }
 
 const digestOf = (text: string): string => toBase64Url(sha256(utf8(text)));
@@ -181,8 +193,8 @@ function statementOf({ n, rules, ...asked }: Asked, over: Fields = {}): string {
   });
 }
 
-const twoOnce = { count: 2, id: idOf('rule', 1), window: 'once' };
-const oneHour = { count: 1, id: idOf('rule', 2), window: 3600 };
+const twoOnce: Rule = { count: 2, expires: null, id: idOf('rule', 1), window: 'once' };
+const oneHour: Rule = { count: 1, expires: null, id: idOf('rule', 2), window: 3600 };
 const payroll = { id: idOf('mkey', 1), name: 'payroll', type: 'managed-key' };
 
 const deletion: Asked = {
@@ -228,11 +240,13 @@ function ask(asked: Asked, over: Fields = {}): Draft {
   };
 }
 
-function word(asked: Asked, user: string, verdict = 'approve', how: 'signed' | 'totp' | 'fresh' = 'signed'): Draft {
+type How = 'signed' | 'totp' | 'fresh';
+
+function word(asked: Asked, user: string, verdict: Word = 'approve', how: How = 'signed'): Draft {
   const digest = digestOf(statementOf(asked));
   const key = passkeyOf(user);
   const factor = how === 'totp' ? { id: `fact_of_${user}`, kind: 'totp' } : { id: key.factor, kind: 'passkey' };
-  const signed = how === 'signed' ? { assertion: assertion(key, digest) } : {};
+  const signed = how === 'signed' ? { assertion: assertion(key, signedChallenge(verdict, digest)) } : {};
   const approval = { id: idOf('appr', asked.n), digest, verdict, factor, ...signed };
   const action = `approval.${verdict}`;
   return { name: `${user} on ${asked.n}`, action, keyid: user, props: { object: about(asked.n), approval } };
@@ -245,15 +259,15 @@ interface Done {
 }
 
 function act(asked: Asked, { use = 1, words, later }: Done): Draft {
-  const rules = asked.rules.map((rule, n) => ({ ...rule, words: words[n] }));
+  const rules = asked.rules.map(({ count, id, window }, n) => ({ count, id, window, words: words[n] }));
   const approval = { id: idOf('appr', asked.n), digest: digestOf(statementOf(asked)), use, rules };
   const { recorded: action, requester: keyid, ring: ringname, object } = asked;
   const props = { ...(object && { object }), approval };
   return { name: `act ${asked.n}.${use}`, action, keyid, ringname, props, ...(later !== undefined && { later }) };
 }
 
-function ruleMade(rule: Fields, approvers: Fields, name: string): Draft {
-  const { count, window, id } = rule;
+function ruleMade(rule: Rule, approvers: Fields, name: string): Draft {
+  const { count, expires, window, id } = rule;
   const terms = {
     actions: ['key.*'],
     objects: ['*'],
@@ -262,10 +276,20 @@ function ruleMade(rule: Fields, approvers: Fields, name: string): Draft {
     mode: 'ask',
     window,
     breakers: [cy],
-    expires: null,
+    expires,
   };
   const object = { id, name, type: 'approval-rule' };
   return { name, action: 'approval.rule', keyid: eve, props: { object, changed: ['actions'], rule: terms } };
+}
+
+/** The change of a rule, with what its record says of the words for it. */
+function ruleChanged(rule: Rule, approvers: Fields, name: string, { props }: Pick<Draft, 'props'>): Draft {
+  const draft = ruleMade(rule, approvers, name);
+  return { ...draft, props: { ...draft.props, approval: props.approval } };
+}
+
+function ruleDeleted({ id }: Rule, name: string): Draft {
+  return { name, action: 'approval.rule', keyid: eve, props: { object: { id, type: 'approval-rule' } } };
 }
 
 function glassBroken(n: number, more: Fields): Draft {
@@ -297,7 +321,7 @@ function onBroken(asked: Asked): Draft {
   return { ...draft, name: 'act by glass 1', props: { ...props, approval } };
 }
 
-const { assertion: byCy, factor: factorOfCy } = word(fifth, cy).props.approval as Fields;
+const { assertion: byCy, factor: factorOfCy } = word(fifth, cy, 'break-glass').props.approval as Fields;
 const history: readonly Draft[] = [
   { name: 'made', action: 'key.create', keyid: 'local', ringname: 'payroll', props: { object: payroll } },
   ruleMade(twoOnce, { users: [ada, bob, dora] }, 'two of three'),
@@ -411,8 +435,7 @@ verdicts.push({
 
 const keys = tenantKeys(new Map([[1, secret(7)]]));
 const since = numberOf('act 2.1');
-const head = (id: string): string => {
-  const { hashes } = all;
+const head = (id: string, { hashes } = all): string => {
   const place = { seq: since, hash: toBase64Url(hashes[since] ?? genesisHash()) };
   return encoded(JSON.stringify(signHead({ id, name: 'blue', limits: {}, keys }, place, start + 60_000)));
 };
@@ -442,25 +465,42 @@ verdicts.push(
 
 /**
  * A case whose record `at`, by its name in the changed history, is what a verifier must name; none: it is valid. The
- * export ends there, unless it has to be `whole`.
+ * export ends there, or with the record `last`, or with none if it has to be `whole`.
  */
 function changed(
   name: string,
   change: (drafts: readonly Draft[]) => readonly Draft[],
   at?: string,
-  whole?: 'whole',
+  last?: string,
 ): void {
   const drafts = change(history);
   const record = at === undefined ? undefined : numberOf(at, drafts);
-  const { text } = exported(whole ? drafts : drafts.slice(0, record ?? 8));
-  const verdict = record === undefined ? { valid: true, upTo: 8 } : { valid: false, record };
+  const count = last === undefined ? (record ?? 8) : last === 'whole' ? drafts.length : numberOf(last, drafts);
+  const kept = drafts.slice(0, count);
+  const { text } = exported(kept);
+  const verdict = record === undefined ? { valid: true, upTo: kept.length } : { valid: false, record };
   verdicts.push({ name, export: encoded(text), ...verdict });
 }
 
 const edited =
   (name: string, edit: (draft: Draft) => Draft) =>
-  (drafts: readonly Draft[]): Draft[] =>
-    drafts.with(numberOf(name) - 1, edit(drafts[numberOf(name) - 1] as Draft)) as Draft[];
+  (drafts: readonly Draft[]): Draft[] => {
+    const at = numberOf(name, drafts) - 1;
+    return drafts.with(at, edit(drafts[at] as Draft));
+  };
+
+const inserted =
+  (before: string, ...more: readonly Draft[]) =>
+  (drafts: readonly Draft[]): readonly Draft[] =>
+    drafts.toSpliced(numberOf(before, drafts) - 1, 0, ...more);
+
+const delayed = (name: string, later: number) => edited(name, (draft) => ({ ...draft, later }));
+
+/** Changes, one after the other. */
+const both =
+  (...changes: readonly ((drafts: readonly Draft[]) => readonly Draft[])[]) =>
+  (drafts: readonly Draft[]): readonly Draft[] =>
+    changes.reduce((before, change) => change(before), drafts);
 
 const dropped = (name: string) => (drafts: readonly Draft[]) => drafts.filter((each) => each.name !== name);
 
@@ -488,6 +528,9 @@ const signedBy = (user: string, passkey: Passkey, claims?: Claims, over: Fields 
     factor: { ...(factor as Fields), kind: 'passkey' },
     assertion: { ...assertion(passkey, String(digest), claims), ...over },
   }));
+
+/** Props of an act for which the glass was broken at the machine. */
+const byLocal = { approval: { glass: idOf('glass', 2), reason: 'at night' } };
 
 const [adaOn1, bobOn1] = [`${ada} on 1`, `${bob} on 1`];
 
@@ -629,21 +672,15 @@ changed('an act before its last word', movedTo('act 1.1', bobOn1), 'act 1.1');
 changed('a count that was not reached', counted('act 1.1', { words: [ada] }), 'act 1.1');
 changed('a count that is not the rule’s', counted('act 1.1', { count: 1, words: [ada] }), 'act 1.1');
 changed('a window that is not the rule’s', counted('act 1.1', { window: 86_400 }), 'act 1.1');
-changed('a rule that nobody made', dropped('two of three'), 'act 1.1');
+changed('a rule that nobody made', dropped('two of three'), 'ask 1');
 changed(
   'a rule that was changed since',
-  (drafts) => drafts.toSpliced(7, 0, { ...ruleMade({ ...twoOnce, count: 3 }, { users: [ada] }, 'stricter') }),
+  inserted('act 1.1', ruleChanged({ ...twoOnce, count: 3 }, { users: [ada] }, 'stricter', actByGlass(2, eve, {}))),
   'act 1.1',
 );
 changed(
   'a rule that was deleted',
-  (drafts) =>
-    drafts.toSpliced(7, 0, {
-      name: 'rule deleted',
-      action: 'approval.rule',
-      keyid: eve,
-      props: { object: { id: twoOnce.id, type: 'approval-rule' } },
-    }),
+  inserted('act 1.1', { ...ruleDeleted(twoOnce, 'gone'), props: { ...ruleDeleted(twoOnce, '').props, ...byLocal } }),
   'act 1.1',
 );
 changed(
@@ -652,8 +689,6 @@ changed(
   'act 1.1',
 );
 changed('one user counted twice', counted('act 1.1', { words: [ada, ada] }), 'act 1.1');
-changed('one factor of two users', said(bobOn1, { factor: { id: passkeyOf(ada).factor, kind: 'totp' } }), 'act 1.1');
-changed('one passkey of two users', (drafts) => oneKey(drafts), 'act 1.1');
 changed('the word of who asked counted', counted('act 1.1', { words: [ada, asker] }), 'act 1.1');
 changed(
   'a denial counted',
@@ -702,7 +737,7 @@ changed(
 changed('a use that was left out', said('act 2.2', { use: 3 }), 'act 2.2');
 changed(
   'later than the window',
-  edited('act 2.2', (draft) => ({ ...draft, later: 3_600_000 })),
+  edited('act 2.2', (draft) => ({ ...draft, later: 3_600_000 + minute })),
   'act 2.2',
 );
 changed('no rules', said('act 1.1', { rules: [] }), 'act 1.1');
@@ -745,6 +780,273 @@ changed(
   'glass 1',
 );
 changed('glass of no name', said('act by glass 2', { glass: null }), 'act by glass 2');
+
+changed(
+  'glass broken without a second factor',
+  said('glass 1', ({ glass, id }) => ({ glass, id, factor: undefined, assertion: undefined })),
+  'glass 1',
+);
+changed(
+  'a request done a second time by broken glass',
+  both(inserted('act by glass 2', { ...onBroken(fifth), name: 'again' }), said('again', { use: 2 })),
+  'again',
+);
+
+// One verdict is no other: a passkey signs each with a challenge of its own.
+const digestOn = (asked: Asked): string => digestOf(statementOf(asked));
+/** A word whose passkey signed another challenge than its verdict has. */
+function signedAs(asked: Asked, user: string, verdict: Word, challenge: string): Draft {
+  const draft = word(asked, user, verdict);
+  const approval = { ...(draft.props.approval as Fields), assertion: assertion(passkeyOf(user), challenge) };
+  return { ...draft, name: 'signed otherwise', props: { ...draft.props, approval } };
+}
+const swapped = (name: string, verdict: Word) =>
+  both(
+    edited(name, (draft) => ({ ...draft, action: `approval.${verdict}` })),
+    said(name, { verdict }),
+  );
+changed('a denial that became an approval', swapped(`${dora} on 3`, 'approve'), `${dora} on 3`);
+changed('an approval that became a denial', swapped(adaOn1, 'deny'), adaOn1);
+for (const [name, verdict, challenge] of [
+  ['broken glass that became an approval', 'approve', signedChallenge('break-glass', digestOn(fourth))],
+  ['broken glass that became a denial', 'deny', signedChallenge('break-glass', digestOn(fourth))],
+  ['a denial over the digest of the request', 'deny', digestOn(fourth)],
+  ['an approval that signed a word', 'approve', digestOf(wordText('approve' as 'deny', digestOn(fourth)))],
+  ['a denial of another request', 'deny', signedChallenge('deny', digestOn(third))],
+  ['an approval of another request', 'approve', digestOn(third)],
+] as const) {
+  changed(name, inserted('withdrawn', signedAs(fourth, dora, verdict, challenge)), 'signed otherwise');
+}
+for (const [name, verdict] of [
+  ['an approval that broke the glass', 'approve'],
+  ['a denial that broke the glass', 'deny'],
+] as const) {
+  const byThat = assertion(passkeyOf(cy), signedChallenge(verdict, digestOn(fifth)));
+  changed(name, said('glass 1', { assertion: byThat }), 'glass 1');
+}
+
+// A second factor belongs to one user.
+const own = passkeyOf(ada);
+changed('one factor of two users', said(bobOn1, { factor: { id: own.factor, kind: 'totp' } }), bobOn1);
+changed('one passkey of two users', (drafts) => oneKey(drafts), bobOn1);
+changed(
+  'one credential of two users',
+  said(bobOn1, ({ digest }) => ({
+    factor: { id: idOf('fact', 2), kind: 'passkey' },
+    assertion: { ...assertion(es256(2), String(digest)), credentialId: toBase64Url(utf8(`credential ${own.factor}`)) },
+  })),
+  bobOn1,
+);
+changed(
+  'a word altered to another user, whose passkey signs later',
+  both(
+    edited(`${cy} on 2`, (draft) => ({ ...draft, keyid: bob })),
+    counted('act 2.1', { words: [bob] }),
+    counted('act 2.2', { words: [bob] }),
+  ),
+  'glass 1',
+);
+changed(
+  'a denial altered to another user',
+  edited(`${dora} on 3`, (draft) => ({ ...draft, keyid: ada })),
+  `${dora} on 6`,
+);
+changed(
+  'broken glass altered to another user',
+  edited('glass 1', (draft) => ({ ...draft, keyid: ada })),
+  'glass 1',
+);
+
+// The rules that approvers signed.
+changed('a rule of the statement left out', said('act 6.1', ruleLeftOut), 'act 6.1');
+changed(
+  'another rule than that of the statement',
+  said('act 1.1', { rules: [{ count: 1, id: oneHour.id, window: 3600, words: [ada] }] }),
+  'act 1.1',
+);
+changed(
+  'a rule of the statement that is made again with the same terms',
+  both(
+    inserted('act 6.1', ruleChanged(twoOnce, { users: [dora, bob] }, 'made again', actByGlass(2, eve, {}))),
+    said('act 6.1', ruleLeftOut),
+  ),
+  undefined,
+  'whole',
+);
+changed(
+  'a rule changed without words',
+  inserted('act 6.1', ruleMade({ ...twoOnce, count: 1 }, { users: [ada] }, 'loosened')),
+  'loosened',
+);
+changed('a rule deleted without words', inserted('act 6.1', ruleDeleted(twoOnce, 'gone')), 'gone');
+const change: Asked = {
+  ...deletion,
+  n: 7,
+  requester: eve,
+  action: 'approval.rule',
+  recorded: 'approval.rule',
+  ring: '',
+  object: { id: twoOnce.id, name: 'two of three', type: 'approval-rule' },
+};
+const wordsForChange = [ask(change), word(change, ada), word(change, bob, 'approve', 'totp')];
+const changeDone = act(change, { words: [[ada, bob]] });
+const fewer = { ...twoOnce, count: 1 };
+changed(
+  'a rule changed with its words, which the act needs no more as it was',
+  both(
+    inserted('act 6.1', ...wordsForChange, ruleChanged(fewer, { users: [dora] }, 'loosened', changeDone)),
+    counted('act 6.1', { count: 1, words: [dora] }),
+  ),
+  undefined,
+  'whole',
+);
+const changeUnderOther: Asked = { ...change, rules: [oneHour] };
+changed(
+  'a rule changed with the words for another one',
+  inserted(
+    'act 6.1',
+    ask(changeUnderOther),
+    word(changeUnderOther, ada),
+    ruleChanged(fewer, { users: [dora] }, 'loosened', act(changeUnderOther, { words: [[ada]] })),
+  ),
+  'loosened',
+);
+const soon: Rule = { ...twoOnce, expires: start + 30 * minute + 3_600_000 };
+const underSoon: Asked = { ...administrator, rules: [soon, oneHour] };
+const expiring = (late: number) =>
+  both(
+    (drafts: readonly Draft[]) => drafts.filter(({ name }) => !/ [1345](?:\.\d)?$|^withdrawn$|^act by/.test(name)),
+    edited('two of three', () => ruleMade(soon, { users: [ada, bob, dora] }, 'two of three')),
+    edited('ask 6', () => ask(underSoon)),
+    edited(`${dora} on 6`, () => word(underSoon, dora)),
+    edited(`${bob} on 6`, () => word(underSoon, bob, 'approve', 'fresh')),
+    edited('act 6.1', () => ({ ...act(underSoon, { words: [[dora, bob], [dora]] }), later: late })),
+    said('act 6.1', ruleLeftOut),
+  );
+changed('a rule left out that expired', expiring(40 * minute), undefined, 'whole');
+changed('a rule left out before it expires', expiring(10 * minute), 'act 6.1');
+changed(
+  'an expired rule changed without words',
+  both(expiring(40 * minute), (drafts) => [...drafts, ruleMade(fewer, { users: [ada] }, 'loosened')]),
+  undefined,
+  'whole',
+);
+for (const [name, rules] of [
+  ['no rule', []],
+  ['a rule that is not there', [{ ...twoOnce, id: idOf('rule', 9) }]],
+  ['another count', [{ ...twoOnce, count: 1 }]],
+  ['another window', [{ ...twoOnce, window: 3600 }]],
+  ['another end of a rule', [{ ...twoOnce, expires: start + day }]],
+  ['a rule without an end', [{ count: 2, id: twoOnce.id, window: 'once' }]],
+  ['a rule twice', [twoOnce, twoOnce]],
+  ['rules that are texts', [twoOnce.id]],
+] as const) {
+  changed(
+    `a statement of ${name}`,
+    edited('ask 1', () => ask(deletion, { rules })),
+    'ask 1',
+  );
+}
+changed(
+  'a statement without its time',
+  edited('ask 1', () => ask(deletion, { at: null })),
+  'ask 1',
+);
+
+// A window is never wider than what was signed.
+const windowChanged = (asked: Asked, rule: Rule, name: string): readonly Draft[] => {
+  const wanted: Asked = { ...change, object: { id: rule.id, name, type: 'approval-rule' }, rules: asked.rules };
+  const given = asked.rules.map(({ count }) => [ada, bob].slice(0, count));
+  const by = ruleChanged(rule, { users: [ada, bob, cy] }, name, act(wanted, { words: given }));
+  return [ask(wanted), word(wanted, ada), word(wanted, bob, 'approve', 'totp'), by];
+};
+const wide: Rule = { ...oneHour, window: longestWindow };
+changed(
+  'a window that was widened after the word',
+  both(
+    inserted('act 2.2', ...windowChanged(taking, wide, 'widened')),
+    counted('act 2.2', { window: longestWindow }),
+    delayed('act 2.2', 2 * 3_600_000),
+  ),
+  'act 2.2',
+);
+changed(
+  'a word for one time that became a window',
+  both(
+    inserted('act 1.1', ...windowChanged(deletion, { ...twoOnce, window: 3600 }, 'widened')),
+    counted('act 1.1', { window: 3600 }),
+    inserted('ask 2', { ...act(deletion, { use: 2, words: [[ada, bob]] }), name: 'again' }),
+    counted('again', { window: 3600 }),
+  ),
+  'again',
+);
+changed(
+  'a window that was widened, used in the narrow one',
+  both(
+    inserted('act 2.2', ...windowChanged(taking, wide, 'widened')),
+    counted('act 2.2', { window: longestWindow }),
+    delayed('act 2.2', minute),
+  ),
+  undefined,
+  'act 2.2',
+);
+
+// A request waits for a day, and what was granted for one time has to be done within a day.
+changed('a word just within the day', delayed(adaOn1, day - minute), undefined, 'act 1.1');
+changed('a word after the day', delayed(adaOn1, day + 2 * minute), adaOn1);
+changed('a last word after the day', delayed(bobOn1, day + 2 * minute), bobOn1);
+changed('a denial after the day', delayed(`${dora} on 3`, 2 * day), `${dora} on 3`);
+changed('an act just within the day', delayed('act 1.1', day - minute), undefined, 'act 1.1');
+changed('an act after the day', delayed('act 1.1', day + 2 * minute), 'act 1.1');
+changed('glass broken after the day', delayed('glass 1', 2 * day), 'glass 1');
+changed('an act by broken glass after the day', delayed('act by glass 1', day + 2 * minute), 'act by glass 1');
+changed(
+  'the last word long after the first, and the act long after both',
+  both(delayed(bobOn1, day - minute), delayed('act 1.1', day - minute)),
+  undefined,
+  'act 1.1',
+);
+
+// Exports that begin later than the log: a statement stands in for the record of its rules.
+function changedLater(name: string, change: (drafts: readonly Draft[]) => readonly Draft[], at?: string): void {
+  const drafts = change(history);
+  const record = at === undefined ? undefined : numberOf(at, drafts);
+  const { text, hashes } = exported(drafts.slice(0, record));
+  const lines = text.split('\n').slice(since).join('\n');
+  const verdict = record === undefined ? { valid: true, upTo: drafts.length } : { valid: false, record };
+  verdicts.push({ name, export: encoded(lines), head: head(tenant, { text, hashes }), ...verdict });
+}
+changedLater('begun later: a rule of the statement left out', said('act 6.1', ruleLeftOut), 'act 6.1');
+changedLater(
+  'begun later: a count that is not that of the statement',
+  counted('act 6.1', { count: 1, words: [dora] }),
+  'act 6.1',
+);
+changedLater(
+  'begun later: a second statement with other terms',
+  edited('ask 6', () => ask(administrator, { rules: [{ ...twoOnce, count: 1 }, oneHour] })),
+  'ask 6',
+);
+changedLater('begun later: a rule deleted without words', inserted('act 6.1', ruleDeleted(twoOnce, 'gone')), 'gone');
+changedLater('begun later: a rule that no statement named, deleted without words', (drafts) => [
+  ...drafts,
+  ruleDeleted({ ...twoOnce, id: idOf('rule', 9) }, 'gone'),
+]);
+changedLater(
+  'begun later: a word on a request from before, signed for something else',
+  inserted('act 2.2', signedAs(taking, ada, 'approve', anything)),
+  'signed otherwise',
+);
+changedLater(
+  'begun later: a word on a request from before, with the passkey of another',
+  inserted('act 2.2', { ...word(taking, dora), keyid: ada, name: 'altered' }),
+  `${dora} on 3`,
+);
+
+/** The rules of an act without the first. */
+function ruleLeftOut({ rules }: Fields): Fields {
+  return { rules: (rules as Fields[]).slice(1) };
+}
 
 writeFileSync(
   new URL('../test/vectors/activity/approvals.json', import.meta.url),

@@ -7,6 +7,9 @@ import { createReadStream, readFileSync } from 'node:fs';
 
 const MOST = 64 * 1024 * 1024;
 const ZERO = Buffer.alloc(32);
+// In milliseconds: a request waits for a day, and some time may lie between a decision and its record.
+const DAY = 86_400_000;
+const SPARE = 60_000;
 
 const P = 2n ** 255n - 19n;
 const L = 2n ** 252n + 27742317777372353535851937790883648493n;
@@ -127,6 +130,7 @@ function parse(line) {
 const requests = new Map();
 const rules = new Map();
 const keys = new Map();
+const owners = new Map();
 const glasses = new Set();
 const done = [];
 const broken = [];
@@ -219,8 +223,8 @@ function isExponent(e) {
   return value >= 65537n && value < 2n ** 31n && value % 2n === 1n;
 }
 
-// Whether the passkey signed the digest as its challenge, at the page of its host, with its user verified.
-function isAsserted(assertion, digest) {
+// Whether the passkey signed the challenge, at the page of its host, with its user verified.
+function isAsserted(assertion, challenge) {
   const { rpId, origin } = assertion;
   const [client, data, signature, key] = [
     assertion.clientDataJSON,
@@ -235,20 +239,37 @@ function isAsserted(assertion, digest) {
   try {
     said = objectIn(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(client));
   } catch {}
-  if (said?.type !== 'webauthn.get' || said.challenge !== digest || said.origin !== origin) return false;
+  if (said?.type !== 'webauthn.get' || said.challenge !== challenge || said.origin !== origin) return false;
   if (data.length < 37 || !data.subarray(0, 32).equals(sha256(rpId)) || (data[32] & 5) !== 5) return false;
   return isCoseSigned(key, Buffer.concat([data, sha256(client)]), signature);
 }
 
 const ASSERTION = ['credentialId', 'publicKey', 'rpId', 'origin', 'clientDataJSON', 'authenticatorData', 'signature'];
 
-// The assertion, where the factor is a passkey that always has one key.
-function needAssertion(seq, digest, factor, assertion) {
-  const isFit = factorOf(factor) && factor.kind === 'passkey' && isObject(assertion);
-  const isOne = isFit && ASSERTION.every((name) => typeof assertion[name] === 'string');
-  if (isOne && !keys.has(factor.id)) keys.set(factor.id, assertion.publicKey);
-  if (!isOne || keys.get(factor.id) !== assertion.publicKey || !isAsserted(assertion, digest))
-    bad(seq, 'has an assertion that does not verify');
+// What a passkey signs: something else for each verdict.
+function challengeOf(verdict, digest) {
+  if (verdict === 'approve') return digest;
+  return sha256(JSON.stringify({ digest, v: 'kms/approval-word/1', verdict })).toString('base64url');
+}
+
+// The assertion, where there is one. Each factor, key and credential belongs to one user, and each passkey has one key.
+function needFactor(seq, user, { factor, assertion }, challenge) {
+  const id = factorOf(factor);
+  if (id === undefined) bad(seq, 'gives a word without a second factor');
+  const marks = [`factor ${id}`];
+  if (assertion !== undefined) {
+    const isFit = factor.kind === 'passkey' && isObject(assertion);
+    const isOne = isFit && ASSERTION.every((name) => typeof assertion[name] === 'string');
+    if (isOne && !keys.has(id)) keys.set(id, assertion.publicKey);
+    const isSame = isOne && keys.get(id) === assertion.publicKey;
+    if (!isSame || (challenge !== undefined && !isAsserted(assertion, challenge)))
+      bad(seq, 'has an assertion that does not verify');
+    marks.push(`key ${assertion.publicKey}`, `credential ${assertion.credentialId}`);
+  }
+  for (const mark of marks) {
+    if ((owners.get(mark) ?? user) !== user) bad(seq, 'gives a word with the second factor of another user');
+    owners.set(mark, user);
+  }
   return assertion;
 }
 
@@ -256,18 +277,60 @@ function factorOf(factor) {
   return isObject(factor) && isWord(factor.id) && ['totp', 'passkey'].includes(factor.kind) ? factor.id : undefined;
 }
 
-function seeRule({ object, rule }) {
+// A rule that holds was changed with the words that it asks for itself.
+function changeRule(seq, createdAt, { object, rule, approval }) {
   if (!isObject(object) || typeof object.id !== 'string') return;
+  const before = rules.get(object.id);
+  if (before && holdsAt(before, createdAt) && !isDoneUnder(object.id, approval))
+    bad(seq, 'changes a rule without the words that it asks for');
   if (!isObject(rule)) return void rules.delete(object.id);
-  const users = isObject(rule.approvers) && Array.isArray(rule.approvers.users) ? rule.approvers.users : undefined;
-  rules.set(object.id, { count: rule.count, window: rule.window, users });
+  const { count, window, expires, approvers } = rule;
+  const users = isObject(approvers) && Array.isArray(approvers.users) ? approvers.users : undefined;
+  rules.set(object.id, { count, window, expires, users });
+}
+
+function holdsAt({ expires }, at) {
+  return typeof expires !== 'number' || at < expires;
+}
+
+function isDoneUnder(id, approval) {
+  const { glass, use, broken, rules: its } = isObject(approval) ? approval : {};
+  return glass !== undefined || (use !== undefined && (broken === true || hasRule(its, id)));
+}
+
+function hasRule(list, id) {
+  return Array.isArray(list) && list.some((rule) => isObject(rule) && rule.id === id);
+}
+
+function isCount(value) {
+  return Number.isInteger(value) && value >= 1;
+}
+
+function isWindow(value) {
+  return value === 'once' || (typeof value === 'number' && value > 0);
+}
+
+function isStatedRule(rule) {
+  if (!isObject(rule) || !isWord(rule.id) || !isCount(rule.count) || !isWindow(rule.window)) return false;
+  return rule.expires === null || typeof rule.expires === 'number';
+}
+
+// A rule that a statement names, as it is known.
+function knownRule(seq, { id, count, window, expires }) {
+  const known = rules.get(id);
+  const isSame = known && known.count === count && known.window === window && known.expires === expires;
+  if (known ? !isSame : isWhole) bad(seq, 'asks for words by another rule than there was');
+  // Made before the export begins.
+  if (!known) rules.set(id, { count, window, expires, users: undefined });
+  return rules.get(id);
 }
 
 function ask(seq, { keyid, props }, { id, statement, digest }) {
   const isText = isWord(id) && typeof statement === 'string' && !/\p{Surrogate}/u.test(statement);
   const said = isText && isWord(digest) && sha256(statement).toString('base64url') === digest && objectIn(statement);
-  const { v, request, requester, tenant: its, recorded, ring, object } = said || {};
+  const { v, request, requester, tenant: its, recorded, ring, object, rules: stated, at } = said || {};
   const hasObject = object === null || (isObject(object) && isWord(object.id) && isWord(object.type));
+  const hasRules = Array.isArray(stated) && stated.length > 0 && stated.every(isStatedRule);
   const isOwn = request === id && requester === keyid && isObject(props.object) && props.object.id === id;
   if (
     !said ||
@@ -276,13 +339,18 @@ function ask(seq, { keyid, props }, { id, statement, digest }) {
     !isWord(its) ||
     !isWord(recorded) ||
     typeof ring !== 'string' ||
-    !hasObject
+    !hasObject ||
+    typeof at !== 'number' ||
+    !hasRules ||
+    new Set(stated.map((rule) => rule.id)).size < stated.length
   )
     bad(seq, 'has a statement that does not fit its digest or its record');
   tenant ??= its;
   if (its !== tenant) bad(seq, 'has a statement of another tenant');
   if (requests.has(id)) bad(seq, 'asks for approval under an id that is taken');
-  requests.set(id, { digest, requester, recorded, ring, object, words: new Map(), isOver: false, uses: 0 });
+  const asked = new Map(stated.map((rule) => [rule.id, knownRule(seq, rule)]));
+  const begun = { asked, words: new Map(), isOver: false, uses: 0 };
+  requests.set(id, { digest, requester, recorded, ring, object, stated, at, ...begun });
 }
 
 // undefined where it was made before the export begins.
@@ -292,27 +360,37 @@ function requestOf(seq, id, why) {
   return request;
 }
 
-function give(seq, { createdAt, action, keyid }, { id, digest, verdict, factor, assertion }) {
-  const request = requestOf(seq, id, 'gives a word on no request');
-  if (!request) return;
-  if (digest !== request.digest) bad(seq, 'gives a word on another digest than that of the request');
-  const approves = action === 'approval.approve';
-  if (verdict !== (approves ? 'approve' : 'deny')) bad(seq, 'gives another word than its action says');
-  if (keyid === request.requester) bad(seq, 'gives a word of who asked');
-  if (request.isOver) bad(seq, 'gives a word on a request that was over');
-  if (request.words.has(keyid)) bad(seq, 'gives a second word of one user');
-  if (!factorOf(factor)) bad(seq, 'gives a word without a second factor');
-  const signed = assertion === undefined ? undefined : needAssertion(seq, digest, factor, assertion);
-  request.words.set(keyid, { seq, at: createdAt, approves, factor: factor.id, signed });
-  if (!approves) request.isOver = true;
+// A request ends when somebody ends it, and after a day without the words that it needs.
+function isOverAt({ isOver, at }, now) {
+  return isOver || now > at + DAY + SPARE;
 }
 
-function breakGlass(seq, { glass, id, factor, assertion }) {
+function give(seq, { createdAt, action, keyid }, said) {
+  const { id, digest, verdict } = said;
+  const request = requestOf(seq, id, 'gives a word on no request');
+  if (!isWord(digest) || (request && digest !== request.digest))
+    bad(seq, 'gives a word on another digest than that of the request');
+  const own = action === 'approval.approve' ? 'approve' : 'deny';
+  if (verdict !== own) bad(seq, 'gives another word than its action says');
+  const signed = needFactor(seq, keyid, said, challengeOf(own, digest));
+  if (!request) return;
+  if (keyid === request.requester) bad(seq, 'gives a word of who asked');
+  if (isOverAt(request, createdAt)) bad(seq, 'gives a word on a request that was over');
+  if (request.words.has(keyid)) bad(seq, 'gives a second word of one user');
+  request.words.set(keyid, { seq, at: createdAt, approves: own === 'approve', signed });
+  if (own === 'deny') request.isOver = true;
+}
+
+function breakGlass(seq, { createdAt, keyid }, said) {
+  const { glass, id } = said;
   if (!isWord(glass) || glasses.has(glass)) bad(seq, 'breaks the glass under an id that is taken');
   glasses.add(glass);
-  const request = id === undefined ? undefined : requestOf(seq, id, 'breaks the glass for no request');
-  if (request) request.glass = glass;
-  if (request && assertion !== undefined) needAssertion(seq, request.digest, factor, assertion);
+  if (id === undefined) return;
+  const request = requestOf(seq, id, 'breaks the glass for no request');
+  needFactor(seq, keyid, said, request && challengeOf('break-glass', request.digest));
+  if (!request) return;
+  if (isOverAt(request, createdAt)) bad(seq, 'breaks the glass for a request that was over');
+  request.glass = { id: glass, at: createdAt };
 }
 
 function act(seq, record, said) {
@@ -334,15 +412,22 @@ function act(seq, record, said) {
   const often = 'was done more often, or later, than was approved';
   if (said.use !== request.uses + 1) bad(seq, often);
   if (said.broken === true) {
-    if (request.glass === undefined) bad(seq, 'was done by broken glass that no record tells of');
-    request.uses++;
+    const { glass } = request;
+    if (!glass) bad(seq, 'was done by broken glass that no record tells of');
+    if (request.uses++ > 0 || createdAt > glass.at + DAY + SPARE) bad(seq, often);
     acts--;
-    return void broken.push({ seq, action, keyid, glass: request.glass });
+    return void broken.push({ seq, action, keyid, glass: glass.id });
   }
   if (!Array.isArray(said.rules) || said.rules.length === 0) bad(seq, 'was done by no rule');
   const grantedAt = Math.max(...said.rules.map((rule) => completedAt(seq, rule, request)));
-  for (const { window } of said.rules)
-    if (window === 'once' ? request.uses > 0 : !(createdAt <= grantedAt + window * 1000)) bad(seq, often);
+  // A window is never wider than those that approvers signed.
+  const windows = [...said.rules, ...request.stated].map(({ window }) => window);
+  if (windows.includes('once') && request.uses > 0) bad(seq, often);
+  const lasts = Math.min(...windows.map((window) => (window === 'once' ? DAY : window * 1000)));
+  if (!(createdAt <= grantedAt + lasts + SPARE)) bad(seq, often);
+  for (const [rule, known] of request.asked)
+    if (rules.get(rule) === known && holdsAt(known, createdAt) && !hasRule(said.rules, rule))
+      bad(seq, 'counts no words for a rule of its statement');
   request.uses++;
   if (request.uses > 1) return;
   const users = [...new Set(said.rules.flatMap((rule) => rule.words))];
@@ -352,9 +437,8 @@ function act(seq, record, said) {
 // When the word came that completed the count of a rule.
 function completedAt(seq, rule, { requester, words }) {
   const { id, count, window, words: users } = isObject(rule) ? rule : {};
-  const isWindow = window === 'once' || (typeof window === 'number' && window > 0);
   const known = rules.get(id);
-  const isRule = isWord(id) && isWindow && Number.isInteger(count) && count >= 1 && Array.isArray(users);
+  const isRule = isWord(id) && isWindow(window) && isCount(count) && Array.isArray(users);
   const isKnown = known && known.count === count && known.window === window;
   const hasThem = isRule && (!known?.users || users.every((user) => known.users.includes(user)));
   if (!isRule || !hasThem || !(isKnown || (!known && !isWhole)))
@@ -362,13 +446,7 @@ function completedAt(seq, rule, { requester, words }) {
   if (users.includes(requester)) bad(seq, 'counts the word of who asked');
   const given = users.map((user) => words.get(user));
   if (given.some((word) => !word?.approves)) bad(seq, 'counts a word that was not given before');
-  const signed = given.flatMap((word) => word.signed ?? []);
-  const marks = [
-    users,
-    given.map((word) => word.factor),
-    ...['publicKey', 'credentialId'].map((name) => signed.map((each) => each[name])),
-  ];
-  if (marks.some((each) => new Set(each).size < each.length)) bad(seq, 'counts one second factor twice');
+  if (new Set(users).size < users.length) bad(seq, 'counts one word twice');
   if (given.length < count) bad(seq, 'was done with fewer words than it needs');
   return given.sort((one, other) => one.seq - other.seq)[count - 1].at;
 }
@@ -381,14 +459,14 @@ function checkApproval(record) {
   const said = isObject(props.approval) ? props.approval : undefined;
   if (action === 'approval.rule') {
     act(seq, record, said ?? {});
-    seeRule(props);
+    changeRule(seq, createdAt, props);
   } else if (!said) return;
   else if (action === 'approval.request') ask(seq, record, said);
   else if (action === 'approval.approve' || action === 'approval.deny') give(seq, record, said);
   else if (action === 'approval.withdraw' || action === 'approval.expire') {
     const request = requestOf(seq, said.id, 'ends no request');
     if (request) request.isOver = true;
-  } else if (action === 'approval.break-glass') breakGlass(seq, said);
+  } else if (action === 'approval.break-glass') breakGlass(seq, record, said);
   else act(seq, record, said);
 }
 

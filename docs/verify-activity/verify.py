@@ -12,6 +12,8 @@ import base64, hashlib, json, re, sys
 LINE = re.compile(rb'\{"hash":"([A-Za-z0-9_-]{43})",(".*\})', re.DOTALL)
 MOST = 64 * 1024 * 1024
 SAFE = 2**53 - 1
+# In milliseconds: a request waits for a day, and some time may lie between a decision and its record.
+DAY, SPARE = 86_400_000, 60_000
 
 P = 2**255 - 19
 L = 2**252 + 27742317777372353535851937790883648493
@@ -245,8 +247,8 @@ def is_cose_signed(key, message, signature):
         pass
     return False
 
-def is_asserted(assertion, digest):
-    """Whether the passkey signed the digest as its challenge, at the page of its host, with its user verified."""
+def is_asserted(assertion, challenge):
+    """Whether the passkey signed the challenge, at the page of its host, with its user verified."""
     names = ("clientDataJSON", "authenticatorData", "signature", "publicKey")
     client, data, signature, key = parts = [base64url_bytes(assertion[name]) for name in names]
     host = re.fullmatch(r"https?://([a-z0-9.-]{1,253})(?::[0-9]{1,5})?", assertion["origin"])
@@ -258,7 +260,7 @@ def is_asserted(assertion, digest):
     except ValueError:
         return False
     told = [field(said, name) for name in ("type", "challenge", "origin")]
-    if told != ["webauthn.get", digest, assertion["origin"]]:
+    if told != ["webauthn.get", challenge, assertion["origin"]]:
         return False
     if len(data) < 37 or data[:32] != hashlib.sha256(rp.encode()).digest() or data[32] & 5 != 5:
         return False
@@ -268,6 +270,38 @@ def factor_of(factor):
     name = field(factor, "id")
     return name if is_word(name) and field(factor, "kind") in ("totp", "passkey") else None
 
+def challenge_of(verdict, digest):
+    """What a passkey signs: something else for each verdict."""
+    if verdict == "approve":
+        return digest
+    text = json.dumps({"digest": digest, "v": "kms/approval-word/1", "verdict": verdict}, separators=(",", ":"))
+    return base64url(hashlib.sha256(text.encode()).digest())
+
+def is_count(value):
+    return type(value) is float and value.is_integer() and value >= 1
+
+def is_window(value):
+    return is_same(value, "once") or (type(value) is float and value > 0)
+
+def is_stated_rule(rule):
+    is_rule = is_word(field(rule, "id")) and is_count(field(rule, "count")) and is_window(field(rule, "window"))
+    return is_rule and "expires" in rule and (rule["expires"] is None or type(rule["expires"]) is float)
+
+def holds_at(rule, at):
+    return type(rule["expires"]) is not float or at < rule["expires"]
+
+def has_rule(rules, name):
+    return type(rules) is list and any(is_same(field(rule, "id"), name) for rule in rules)
+
+def is_done_under(name, approval):
+    approval = approval if type(approval) is dict else {}
+    is_counted = approval.get("broken") is True or has_rule(approval.get("rules"), name)
+    return "glass" in approval or ("use" in approval and is_counted)
+
+def is_over_at(request, at):
+    """A request ends when somebody ends it, and after a day without the words that it needs."""
+    return request["is_over"] or at > request["at"] + DAY + SPARE
+
 class Approvals:
     """What the appliance's own records say of approvals must fit together."""
     fields = "credentialId", "publicKey", "rpId", "origin", "clientDataJSON", "authenticatorData", "signature"
@@ -276,7 +310,7 @@ class Approvals:
 
     def __init__(self, tenant):
         self.tenant, self.is_whole = tenant, True
-        self.requests, self.rules, self.keys, self.glasses = {}, {}, {}, set()
+        self.requests, self.rules, self.keys, self.owners, self.glasses = {}, {}, {}, {}, set()
         self.done, self.broken, self.acts, self.unchecked = [], [], 0, 0
 
     def see(self, seq, record):
@@ -290,7 +324,7 @@ class Approvals:
         said = props.get("approval")
         if action == "approval.rule":
             self.act(seq, record, said if type(said) is dict else {})
-            self.see_rule(props.get("object"), props.get("rule"))
+            self.change_rule(seq, record["createdAt"], props)
         elif type(said) is not dict:
             return
         elif action == "approval.request":
@@ -302,19 +336,36 @@ class Approvals:
             if request:
                 request["is_over"] = True
         elif action == "approval.break-glass":
-            self.break_glass(seq, said)
+            self.break_glass(seq, record, said)
         else:
             self.act(seq, record, said)
 
-    def see_rule(self, thing, rule):
-        name = field(thing, "id")
+    def change_rule(self, seq, at, props):
+        """A rule that holds was changed with the words that it asks for itself."""
+        name, rule = field(props.get("object"), "id"), props.get("rule")
         if type(name) is not str:
             return
+        before = self.rules.get(name)
+        if before and holds_at(before, at) and not is_done_under(name, props.get("approval")):
+            bad(seq, "changes a rule without the words that it asks for")
         if type(rule) is not dict:
             self.rules.pop(name, None)
             return
         users = field(rule.get("approvers"), "users")
-        self.rules[name] = {**rule, "users": users if type(users) is list else None}
+        # Not None: a rule without this field is not one that never expires.
+        terms = {"count": rule.get("count"), "window": rule.get("window"), "expires": rule.get("expires", "")}
+        self.rules[name] = {**terms, "users": users if type(users) is list else None}
+
+    def known_rule(self, seq, rule):
+        """A rule that a statement names, as it is known."""
+        name, terms = rule["id"], {each: rule[each] for each in ("count", "window", "expires")}
+        known = self.rules.get(name)
+        if known is None and not self.is_whole:
+            # Made before the export begins.
+            known = self.rules[name] = {**terms, "users": None}
+        if known is None or not all(is_same(known[each], terms[each]) for each in terms):
+            bad(seq, "asks for words by another rule than there was")
+        return known
 
     def ask(self, seq, record, said):
         name, statement, digest = said.get("id"), said.get("statement"), said.get("digest")
@@ -327,17 +378,22 @@ class Approvals:
         stated = stated or {}
         thing = stated.get("object", "")
         has_thing = thing is None or (is_word(field(thing, "id")) and is_word(field(thing, "type")))
+        rules = stated.get("rules")
+        has_rules = type(rules) is list and len(rules) > 0 and all(is_stated_rule(rule) for rule in rules)
+        has_rules = has_rules and len({rule["id"] for rule in rules}) == len(rules) and type(stated.get("at")) is float
         is_own = stated.get("request") == name == field(record["props"].get("object"), "id") and stated.get("requester") == record["keyid"]
         if not (stated.get("v") == "kms/approval/1" and is_own and is_word(stated.get("tenant")) and is_word(stated.get("recorded"))
-                and type(stated.get("ring")) is str and has_thing):
+                and type(stated.get("ring")) is str and has_thing and has_rules):
             bad(seq, "has a statement that does not fit its digest or its record")
         self.tenant = self.tenant or stated["tenant"]
         if stated["tenant"] != self.tenant:
             bad(seq, "has a statement of another tenant")
         if name in self.requests:
             bad(seq, "asks for approval under an id that is taken")
-        names = "requester", "recorded", "ring", "object"
-        self.requests[name] = {**{each: stated[each] for each in names}, "digest": digest, "words": {}, "is_over": False, "uses": 0}
+        asked = {rule["id"]: self.known_rule(seq, rule) for rule in rules}
+        names = "requester", "recorded", "ring", "object", "rules", "at"
+        begun = {"asked": asked, "words": {}, "is_over": False, "uses": 0}
+        self.requests[name] = {**{each: stated[each] for each in names}, "digest": digest, **begun}
 
     def request_of(self, seq, said, why):
         """None where it was made before the export begins."""
@@ -349,45 +405,55 @@ class Approvals:
 
     def give(self, seq, record, said):
         request = self.request_of(seq, said, "gives a word on no request")
+        user, digest = record["keyid"], said.get("digest")
+        if not is_word(digest) or (request and digest != request["digest"]):
+            bad(seq, "gives a word on another digest than that of the request")
+        verdict = "approve" if record["action"] == "approval.approve" else "deny"
+        if said.get("verdict") != verdict:
+            bad(seq, "gives another word than its action says")
+        signed = self.need_factor(seq, user, said, challenge_of(verdict, digest))
         if not request:
             return
-        user, approves = record["keyid"], record["action"] == "approval.approve"
-        if said.get("digest") != request["digest"]:
-            bad(seq, "gives a word on another digest than that of the request")
-        if said.get("verdict") != ("approve" if approves else "deny"):
-            bad(seq, "gives another word than its action says")
         if user == request["requester"]:
             bad(seq, "gives a word of who asked")
-        if request["is_over"]:
+        if is_over_at(request, record["createdAt"]):
             bad(seq, "gives a word on a request that was over")
         if user in request["words"]:
             bad(seq, "gives a second word of one user")
-        factor = factor_of(said.get("factor"))
-        if factor is None:
-            bad(seq, "gives a word without a second factor")
-        signed = self.need_assertion(seq, request["digest"], said) if "assertion" in said else None
-        request["words"][user] = {"seq": seq, "at": record["createdAt"], "approves": approves, "factor": factor, "signed": signed}
-        request["is_over"] = request["is_over"] or not approves
+        request["words"][user] = {"seq": seq, "at": record["createdAt"], "approves": verdict == "approve", "signed": signed}
+        request["is_over"] = verdict == "deny"
 
-    def need_assertion(self, seq, digest, said):
-        """The assertion, where the factor is a passkey that always has one key."""
-        factor, assertion = said.get("factor"), said["assertion"]
-        is_fit = factor_of(factor) and factor["kind"] == "passkey" and all(type(field(assertion, name)) is str for name in self.fields)
-        is_one = is_fit and self.keys.setdefault(factor["id"], assertion["publicKey"]) == assertion["publicKey"]
-        if not is_one or not is_asserted(assertion, digest):
-            bad(seq, "has an assertion that does not verify")
+    def need_factor(self, seq, user, said, challenge):
+        """The assertion, where there is one. Each factor, key and credential belongs to one user, and each passkey has one key."""
+        factor, assertion = said.get("factor"), said.get("assertion")
+        name = factor_of(factor)
+        if name is None:
+            bad(seq, "gives a word without a second factor")
+        marks = ["factor " + name]
+        if "assertion" in said:
+            is_fit = factor["kind"] == "passkey" and all(type(field(assertion, each)) is str for each in self.fields)
+            is_one = is_fit and self.keys.setdefault(name, assertion["publicKey"]) == assertion["publicKey"]
+            if not is_one or (challenge is not None and not is_asserted(assertion, challenge)):
+                bad(seq, "has an assertion that does not verify")
+            marks += ["key " + assertion["publicKey"], "credential " + assertion["credentialId"]]
+        if any(self.owners.setdefault(mark, user) != user for mark in marks):
+            bad(seq, "gives a word with the second factor of another user")
         return assertion
 
-    def break_glass(self, seq, said):
+    def break_glass(self, seq, record, said):
         glass = said.get("glass")
         if not is_word(glass) or glass in self.glasses:
             bad(seq, "breaks the glass under an id that is taken")
         self.glasses.add(glass)
-        request = self.request_of(seq, said, "breaks the glass for no request") if "id" in said else None
-        if request:
-            request["glass"] = glass
-        if request and "assertion" in said:
-            self.need_assertion(seq, request["digest"], said)
+        if "id" not in said:
+            return
+        request = self.request_of(seq, said, "breaks the glass for no request")
+        self.need_factor(seq, record["keyid"], said, request and challenge_of("break-glass", request["digest"]))
+        if not request:
+            return
+        if is_over_at(request, record["createdAt"]):
+            bad(seq, "breaks the glass for a request that was over")
+        request["glass"] = {"id": glass, "at": record["createdAt"]}
 
     def act(self, seq, record, said):
         if "glass" in said:
@@ -415,18 +481,27 @@ class Approvals:
         if said.get("broken") is True:
             if "glass" not in request:
                 bad(seq, "was done by broken glass that no record tells of")
+            glass = request["glass"]
+            if request["uses"] > 0 or record["createdAt"] > glass["at"] + DAY + SPARE:
+                bad(seq, self.often)
             request["uses"] += 1
             self.acts -= 1
-            self.broken.append((seq, record["action"], record["keyid"], request["glass"]))
+            self.broken.append((seq, record["action"], record["keyid"], glass["id"]))
             return
         rules = said.get("rules")
         if type(rules) is not list or not rules:
             bad(seq, "was done by no rule")
         granted_at = max([self.completed_at(seq, rule, request) for rule in rules])
-        for rule in rules:
-            once = rule["window"] == "once"
-            if request["uses"] > 0 if once else record["createdAt"] > granted_at + rule["window"] * 1000:
-                bad(seq, self.often)
+        # A window is never wider than those that approvers signed.
+        windows = [rule["window"] for rule in rules + request["rules"]]
+        if "once" in windows and request["uses"] > 0:
+            bad(seq, self.often)
+        lasts = min(DAY if window == "once" else window * 1000 for window in windows)
+        if record["createdAt"] > granted_at + lasts + SPARE:
+            bad(seq, self.often)
+        for name, known in request["asked"].items():
+            if self.rules.get(name) is known and holds_at(known, record["createdAt"]) and not has_rule(rules, name):
+                bad(seq, "counts no words for a rule of its statement")
         request["uses"] += 1
         if request["uses"] == 1:
             words = {user: request["words"][user] for rule in rules for user in rule["words"]}
@@ -435,14 +510,13 @@ class Approvals:
     def completed_at(self, seq, rule, request):
         """When the word came that completed the count of a rule."""
         name, count, window, users = [field(rule, each) for each in ("id", "count", "window", "words")]
-        is_window = is_same(window, "once") or (type(window) is float and window > 0)
-        is_rule = is_word(name) and is_window and type(count) is float and count.is_integer() and count >= 1 and type(users) is list
+        is_rule = is_word(name) and is_window(window) and is_count(count) and type(users) is list
         if not is_rule or not all(type(user) is str for user in users):
             bad(seq, self.unlike)
         known = self.rules.get(name)
         if known is None and self.is_whole:
             bad(seq, self.unlike)
-        if known and not (is_same(known.get("count"), count) and is_same(known.get("window"), window)
+        if known and not (is_same(known["count"], count) and is_same(known["window"], window)
                 and (known["users"] is None or all(user in known["users"] for user in users))):
             bad(seq, self.unlike)
         if request["requester"] in users:
@@ -450,10 +524,8 @@ class Approvals:
         given = [request["words"].get(user) for user in users]
         if not all(word and word["approves"] for word in given):
             bad(seq, "counts a word that was not given before")
-        signed = [word["signed"] for word in given if word["signed"]]
-        marks = [users, [word["factor"] for word in given], *([each[name] for each in signed] for name in ("publicKey", "credentialId"))]
-        if any(len(set(each)) < len(each) for each in marks):
-            bad(seq, "counts one second factor twice")
+        if len(set(users)) < len(users):
+            bad(seq, "counts one word twice")
         if len(given) < count:
             bad(seq, "was done with fewer words than it needs")
         return sorted(given, key=lambda word: word["seq"])[int(count) - 1]["at"]

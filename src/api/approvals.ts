@@ -14,6 +14,7 @@ import {
   presetNames,
   requestStates,
   shortestWindow,
+  verdicts,
 } from '../model/approval-rules.ts';
 import { maxFlagLength } from '../model/flags.ts';
 import { isJsonObject } from '../model/json.ts';
@@ -361,7 +362,7 @@ const secondFactor = {
     .meta({ description: 'six digits of an app; not a recovery code', examples: [sample.totpCode] }),
   passkey: usedPasskey
     .exactOptional()
-    .meta({ description: "a passkey's answer, with the digest of the request as challenge" }),
+    .meta({ description: "a passkey's answer, with the challenge of the options for this word" }),
 };
 
 const withId = { params: z.object({ id: pathText }) };
@@ -445,17 +446,21 @@ export const approvalEndpoints = [
   }),
   endpoint('getApprovalOptions', {
     tag,
-    summary: 'Get what it takes to approve a request: which second factors, and what the browser needs for a passkey',
+    summary: 'Get what it takes to say a word: which second factors, and what the browser needs for a passkey',
     access: { kind: 'credential', action: 'approval.list' },
     ...withId,
+    query: z.object({
+      verdict: z.enum(verdicts).exactOptional().meta({ description: 'which word; default: `approve`' }),
+    }),
     answer: z.object({
       fresh: z
         .boolean()
         .meta({ description: "the session's second factor is fresh: neither is needed", examples: [false] }),
       secondFactor: z.array(factorKind).meta({ description: 'what the caller has' }),
-      passkeyOptions: requestOptions
-        .exactOptional()
-        .meta({ description: 'for the browser; the challenge is the digest of the request' }),
+      passkeyOptions: requestOptions.exactOptional().meta({
+        description:
+          'for the browser; the challenge is the digest of the request to approve it, and another for other words',
+      }),
     }),
     errors: noRequest,
   }),

@@ -210,10 +210,16 @@ function knownIn(message: string): readonly string[] {
   return /expected (.+)$/.exec(message)?.[1]?.split(', ') ?? [];
 }
 
+function metaOf(schema: unknown): z.core.GlobalMeta | undefined {
+  return schema instanceof z.ZodType ? schema.meta() : undefined;
+}
+
 /** Texts that break the pattern or the length which the description of the API names. */
 function patternProblems(shape: Readonly<Record<string, z.ZodType>>, value: Readonly<Record<string, unknown>>) {
   return Object.entries(value).flatMap(([field, text]): FileProblem[] => {
-    const { pattern, maxLength, description } = shape[field]?.meta() ?? {};
+    const schema = shape[field];
+    const meta = schema?.meta() ?? (schema instanceof z.ZodExactOptional && metaOf(schema.unwrap()));
+    const { pattern, maxLength, description } = meta || {};
     if (typeof text !== 'string') return [];
     const isLong = typeof maxLength === 'number' && [...text].length > maxLength;
     const isOdd = typeof pattern === 'string' && !new RegExp(pattern, 'u').test(text);

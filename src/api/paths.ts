@@ -149,7 +149,7 @@ export const clientPaths = {
   listApprovalPresets: ['GET', '/approvals/presets'],
   listApprovalRequests: ['GET', '/approvals/requests', 'state', 'mine', 'inbox'],
   getApprovalRequest: ['GET', '/approvals/requests/{id}'],
-  getApprovalOptions: ['GET', '/approvals/requests/{id}/options'],
+  getApprovalOptions: ['GET', '/approvals/requests/{id}/options', 'verdict'],
   approveRequest: ['POST', '/approvals/requests/{id}/approve'],
   denyRequest: ['POST', '/approvals/requests/{id}/deny'],
   withdrawRequest: ['POST', '/approvals/requests/{id}/withdraw'],

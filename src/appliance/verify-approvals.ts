@@ -1,10 +1,13 @@
 // ApprovalCheck verifies from the records of an export alone that what was done with approval had it: the request, the
 // words of enough others over its digest, signed by their passkeys where they are, and all of them before the act.
 // The programs in docs/verify-activity do the same; docs/activity-export.md has the rules.
-import { fromBase64Url, toBase64Url, toHex, utf8 } from '../crypto/bytes.ts';
+import { signedChallenge } from '../core/approval-statement.ts';
+import { fromBase64Url, toHex } from '../crypto/bytes.ts';
 import { sha256 } from '../crypto/hash.ts';
-import { isSignedChallenge, type KeptAssertion } from '../crypto/kept-assertion.ts';
+import { requestLasts } from '../model/approval-rules.ts';
 import { isJsonObject, type JsonObject, jsonOf } from '../model/json.ts';
+import { SecondFactors, type UsedFactor } from './verify-factors.ts';
+import { isCount, isWindow, isWord, readStatement, type StatedRule, type Statement } from './verify-statements.ts';
 
 /** A word that counted for an act. */
 interface CountedWord {
@@ -43,28 +46,27 @@ interface Word {
   readonly record: number;
   readonly at: number;
   readonly approves: boolean;
-  readonly factor: string;
-  /** The credential's id and public key, if it is signed. */
-  readonly assertion?: KeptAssertion;
+  readonly factor: UsedFactor;
 }
 
 interface Request {
   readonly digest: string;
-  readonly requester: string;
-  readonly recorded: string;
-  readonly ring: string;
-  readonly object: JsonObject | undefined;
+  readonly statement: Statement;
+  /** The rules of the statement, as they are known when it is asked. */
+  readonly rules: ReadonlyMap<string, Rule>;
   readonly words: Map<string, Word>;
   isOver: boolean;
   uses: number;
   /** The breaking of the glass for it. */
-  glass?: string;
+  glass?: { readonly id: string; readonly at: number };
 }
 
+/** A rule from one record of it to the next, or for a log without its beginning as the first statement has it. */
 interface Rule {
   readonly count: unknown;
   readonly window: unknown;
-  /** Ids of the approvers; undefined if a flag makes them. */
+  readonly expires: unknown;
+  /** Ids of the approvers; undefined if a flag makes them, or if it is not known. */
   readonly users: readonly unknown[] | undefined;
 }
 
@@ -83,15 +85,10 @@ interface Problem {
   readonly problem: string;
 }
 
-const assertionFields = [
-  'credentialId',
-  'publicKey',
-  'rpId',
-  'origin',
-  'clientDataJSON',
-  'authenticatorData',
-  'signature',
-] as const satisfies readonly (keyof KeptAssertion)[];
+/** Milliseconds that may lie between a decision and the time of its record. */
+const spare = 60_000;
+const tooMuch = 'was done more often, or later, than was approved';
+const noGlass = 'was done by broken glass that no record tells of';
 
 export class ApprovalCheck {
   /** The export begins with the first record of the log. */
@@ -99,8 +96,7 @@ export class ApprovalCheck {
   #tenant: string | undefined;
   readonly #requests = new Map<string, Request>();
   readonly #rules = new Map<string, Rule>();
-  /** Public keys by the id of the factor. */
-  readonly #keys = new Map<string, string>();
+  readonly #factors = new SecondFactors();
   readonly #glass = new Set<string>();
   readonly #done: ApprovedAct[] = [];
   readonly #broken: BrokenGlass[] = [];
@@ -124,53 +120,72 @@ export class ApprovalCheck {
     const record = jsonOf(line);
     if (!isJsonObject(record) || !isOwn(record)) return undefined;
     const { action, props } = record;
-    if (action === 'approval.rule') {
-      const problem = this.#act(record);
-      this.#seeRule(props);
-      return problem;
-    }
+    if (action === 'approval.rule') return this.#act(record) ?? this.#changeRule(record);
     const said = isJsonObject(props.approval) ? props.approval : undefined;
     if (!said) return undefined;
     if (action === 'approval.request') return this.#ask(record, said);
     if (action === 'approval.approve' || action === 'approval.deny') return this.#give(record, said);
     if (action === 'approval.withdraw' || action === 'approval.expire') return this.#end(said);
-    if (action === 'approval.break-glass') return this.#breakGlass(said);
+    if (action === 'approval.break-glass') return this.#breakGlass(record, said);
     return this.#act(record);
   }
 
   /** The problem that only the end of the export shows. */
   end(): Problem | undefined {
     const untold = this.#broken.find(({ glass }) => !this.#glass.has(glass));
-    return untold && { seq: untold.record, problem: 'was done by broken glass that no record tells of' };
+    return untold && { seq: untold.record, problem: noGlass };
   }
 
-  #seeRule({ object, rule }: JsonObject): void {
-    if (!isJsonObject(object) || typeof object.id !== 'string') return;
-    if (!isJsonObject(rule)) {
-      this.#rules.delete(object.id);
-      return;
+  /** Takes what a rule is from now on. A rule that holds was changed with the words that it asks for itself. */
+  #changeRule({ createdAt, props }: OwnRecord): string | undefined {
+    const { object, rule } = props;
+    if (!isJsonObject(object) || typeof object.id !== 'string') return undefined;
+    const { id } = object;
+    const before = this.#rules.get(id);
+    if (before && holdsAt(before, createdAt) && !isDoneUnder(id, props.approval)) {
+      return 'changes a rule without the words that it asks for';
     }
-    const { count, window, approvers } = rule;
+    if (!isJsonObject(rule)) {
+      this.#rules.delete(id);
+      return undefined;
+    }
+    const { count, window, expires, approvers } = rule;
     const users = isJsonObject(approvers) && Array.isArray(approvers.users) ? approvers.users : undefined;
-    this.#rules.set(object.id, { count, window, users });
+    this.#rules.set(id, { count, window, expires, users });
+    return undefined;
   }
 
-  #ask({ keyid, props }: OwnRecord, { id, statement, digest }: JsonObject): string | undefined {
-    const unfit = 'has a statement that does not fit its digest or its record';
-    if (!isWord(id) || typeof statement !== 'string' || !statement.isWellFormed()) return unfit;
-    const said = objectIn(statement);
-    if (!isWord(digest) || digestOf(statement) !== digest || !said) return unfit;
-    const { v, request, requester, tenant, recorded, ring, object } = said;
-    const about = isJsonObject(object) ? object : undefined;
-    if (v !== 'kms/approval/1' || request !== id || requester !== keyid || Object(props.object).id !== id) return unfit;
-    if (!isWord(tenant) || !isWord(recorded) || typeof ring !== 'string') return unfit;
-    if (object !== null && !(about && isWord(about.id) && isWord(about.type))) return unfit;
-    this.#tenant ??= tenant;
-    if (tenant !== this.#tenant) return 'has a statement of another tenant';
+  #ask({ keyid, props }: OwnRecord, said: JsonObject): string | undefined {
+    const { id, digest } = said;
+    const statement = readStatement(said);
+    if (!statement || !isWord(id) || !isWord(digest) || statement.requester !== keyid || idOf(props.object) !== id) {
+      return 'has a statement that does not fit its digest or its record';
+    }
+    this.#tenant ??= statement.tenant;
+    if (statement.tenant !== this.#tenant) return 'has a statement of another tenant';
     if (this.#requests.has(id)) return 'asks for approval under an id that is taken';
-    const begun = { words: new Map(), isOver: false, uses: 0 };
-    this.#requests.set(id, { digest, requester: keyid, recorded, ring, object: about, ...begun });
+    const rules = new Map<string, Rule>();
+    for (const stated of statement.rules) {
+      const rule = this.#ruleOf(stated);
+      if (!rule) return 'asks for words by another rule than there was';
+      rules.set(stated.id, rule);
+    }
+    this.#requests.set(id, { digest, statement, rules, words: new Map(), isOver: false, uses: 0 });
     return undefined;
+  }
+
+  /** The rule that a statement names; undefined if it was not like that. */
+  #ruleOf({ id, count, window, expires }: StatedRule): Rule | undefined {
+    const known = this.#rules.get(id);
+    if (known) {
+      const isSame = known.count === count && known.window === window && known.expires === expires;
+      return isSame ? known : undefined;
+    }
+    if (this.#isWhole) return undefined;
+    // Made before the export begins.
+    const rule: Rule = { count, window, expires, users: undefined };
+    this.#rules.set(id, rule);
+    return rule;
   }
 
   /** The request with this id; a problem if it should be there; undefined if it was made before the export begins. */
@@ -180,33 +195,23 @@ export class ApprovalCheck {
   }
 
   #give({ seq, createdAt, action, keyid }: OwnRecord, said: JsonObject): string | undefined {
+    const { digest, verdict } = said;
     const request = this.#requestOf(said.id);
     if (request === 'none') return 'gives a word on no request';
+    if (!isWord(digest) || (request && digest !== request.digest)) {
+      return 'gives a word on another digest than that of the request';
+    }
+    const own = action === 'approval.approve' ? 'approve' : 'deny';
+    if (verdict !== own) return 'gives another word than its action says';
+    const factor = this.#factors.see(keyid, said, signedChallenge(own, digest));
+    if (typeof factor === 'string') return factor;
     if (!request) return undefined;
-    const { digest, verdict, factor, assertion } = said;
-    if (digest !== request.digest) return 'gives a word on another digest than that of the request';
-    const approves = action === 'approval.approve';
-    if (verdict !== (approves ? 'approve' : 'deny')) return 'gives another word than its action says';
-    if (keyid === request.requester) return 'gives a word of who asked';
-    if (request.isOver) return 'gives a word on a request that was over';
+    if (keyid === request.statement.requester) return 'gives a word of who asked';
+    if (isOverAt(request, createdAt)) return 'gives a word on a request that was over';
     if (request.words.has(keyid)) return 'gives a second word of one user';
-    const factorId = factorOf(factor);
-    if (factorId === undefined) return 'gives a word without a second factor';
-    const signed = assertion === undefined ? undefined : this.#signed(request.digest, said.factor, assertion);
-    if (signed === 'not') return 'has an assertion that does not verify';
-    const word = { record: seq, at: createdAt, approves, factor: factorId };
-    request.words.set(keyid, signed ? { ...word, assertion: signed } : word);
-    if (!approves) request.isOver = true;
+    request.words.set(keyid, { record: seq, at: createdAt, approves: own === 'approve', factor });
+    if (own === 'deny') request.isOver = true;
     return undefined;
-  }
-
-  /** The assertion, if the factor is a passkey, always with one key, and that key signed the digest. */
-  #signed(digest: string, factor: unknown, assertion: unknown): KeptAssertion | 'not' {
-    const id = factorOf(factor);
-    if (id === undefined || Object(factor).kind !== 'passkey' || !isAssertion(assertion)) return 'not';
-    const known = this.#keys.get(id) ?? assertion.publicKey;
-    this.#keys.set(id, known);
-    return known === assertion.publicKey && isSignedChallenge(assertion, digest) ? assertion : 'not';
   }
 
   #end({ id }: JsonObject): string | undefined {
@@ -216,17 +221,20 @@ export class ApprovalCheck {
     return undefined;
   }
 
-  #breakGlass({ glass, id, factor, assertion }: JsonObject): string | undefined {
+  #breakGlass({ createdAt, keyid }: OwnRecord, said: JsonObject): string | undefined {
+    const { glass, id } = said;
     if (!isWord(glass) || this.#glass.has(glass)) return 'breaks the glass under an id that is taken';
     this.#glass.add(glass);
-    const request = id === undefined ? undefined : this.#requestOf(id);
+    if (id === undefined) return undefined;
+    const request = this.#requestOf(id);
     if (request === 'none') return 'breaks the glass for no request';
+    const challenge = request && signedChallenge('break-glass', request.digest);
+    const factor = this.#factors.see(keyid, said, challenge);
+    if (typeof factor === 'string') return factor;
     if (!request) return undefined;
-    request.glass = glass;
-    if (assertion === undefined) return undefined;
-    return this.#signed(request.digest, factor, assertion) === 'not'
-      ? 'has an assertion that does not verify'
-      : undefined;
+    if (isOverAt(request, createdAt)) return 'breaks the glass for a request that was over';
+    request.glass = { id: glass, at: createdAt };
+    return undefined;
   }
 
   /** Takes the record of an act that was done with approval, or by broken glass. */
@@ -234,7 +242,7 @@ export class ApprovalCheck {
     const { seq, action, keyid, props } = record;
     const said = isJsonObject(props.approval) ? props.approval : {};
     if (said.glass !== undefined) {
-      if (!isWord(said.glass)) return 'was done by broken glass that no record tells of';
+      if (!isWord(said.glass)) return noGlass;
       this.#broken.push({ record: seq, action, by: keyid, glass: said.glass });
       return undefined;
     }
@@ -249,7 +257,7 @@ export class ApprovalCheck {
     const misfit = misfitOf(record, said, request);
     if (misfit !== undefined) return misfit;
     if (said.broken === true) return this.#actOnBroken(record, request);
-    const problem = this.#miscount(record, said.rules, request);
+    const problem = this.#miscount(record, said.rules, request) ?? this.#missing(record, said.rules, request);
     if (problem !== undefined) return problem;
     if (request.uses++ === 0) {
       this.#done.push({
@@ -264,41 +272,48 @@ export class ApprovalCheck {
   }
 
   /** Takes an act on a request for which the glass was broken before. */
-  #actOnBroken({ seq, action, keyid }: OwnRecord, request: Request): string | undefined {
-    if (request.glass === undefined) return 'was done by broken glass that no record tells of';
-    request.uses++;
+  #actOnBroken({ seq, createdAt, action, keyid }: OwnRecord, request: Request): string | undefined {
+    const { glass } = request;
+    if (!glass) return noGlass;
+    if (request.uses++ > 0 || createdAt > glass.at + requestLasts + spare) return tooMuch;
     this.#acts--;
-    this.#broken.push({ record: seq, action, by: keyid, glass: request.glass });
+    this.#broken.push({ record: seq, action, by: keyid, glass: glass.id });
     return undefined;
   }
 
   /** Why the words for an act's rules are not enough. */
   #miscount({ createdAt }: OwnRecord, rules: unknown, request: Request): string | undefined {
     if (!Array.isArray(rules) || rules.length === 0) return 'was done by no rule';
-    let grantedAt = 0;
+    let grantedAt = Number.NEGATIVE_INFINITY;
     for (const rule of rules.map(Object)) {
       const problem = this.#misruled(rule) ?? miscountOf(rule, request);
       if (problem !== undefined) return problem;
       grantedAt = Math.max(grantedAt, completedAt(rule, request));
     }
-    for (const { window } of rules) {
-      if (window === 'once' ? request.uses > 0 : !(createdAt <= grantedAt + window * 1000)) {
-        return 'was done more often, or later, than was approved';
-      }
-    }
-    return undefined;
+    // A window is never wider than those that approvers signed.
+    const windows = [...rules, ...request.statement.rules].map(({ window }) => window);
+    if (windows.includes('once') && request.uses > 0) return tooMuch;
+    const lasts = Math.min(...windows.map((window) => (window === 'once' ? requestLasts : window * 1000)));
+    return createdAt <= grantedAt + lasts + spare ? undefined : tooMuch;
   }
 
   /** Compares what the act says of a rule with what the rule's own record says. */
   #misruled({ id, count, window, words }: JsonObject): string | undefined {
     const unlike = 'counts words for another rule than there was';
-    const isWindow = window === 'once' || (typeof window === 'number' && window > 0);
-    if (!isWord(id) || !isWindow || !Number.isInteger(count) || Number(count) < 1 || !Array.isArray(words))
-      return unlike;
+    if (!isWord(id) || !isWindow(window) || !isCount(count) || !Array.isArray(words)) return unlike;
     const rule = this.#rules.get(id);
     if (!rule) return this.#isWhole ? unlike : undefined;
     const areApprovers = words.every((user) => rule.users?.includes(user) ?? true);
     return rule.count === count && rule.window === window && areApprovers ? undefined : unlike;
+  }
+
+  /** Whether the act leaves a rule of the statement out that holds, and was not changed since. */
+  #missing({ createdAt }: OwnRecord, rules: unknown, request: Request): string | undefined {
+    for (const [id, rule] of request.rules) {
+      const isOpen = this.#rules.get(id) === rule && holdsAt(rule, createdAt);
+      if (isOpen && !hasRule(rules, id)) return 'counts no words for a rule of its statement';
+    }
+    return undefined;
   }
 }
 
@@ -311,31 +326,27 @@ function isOwn(record: JsonObject): record is JsonObject & OwnRecord {
   return typeof keyid === 'string' && typeof seq === 'number' && typeof createdAt === 'number';
 }
 
-/** A name or an id as the appliance makes them. */
-function isWord(value: unknown): value is string {
-  return typeof value === 'string' && /^[!-~]{1,256}$/.test(value);
+function holdsAt({ expires }: Rule, at: number): boolean {
+  return typeof expires !== 'number' || at < expires;
 }
 
-/** Maximum of brackets in a statement: deeper texts are read differently by other parsers. */
-const mostBrackets = 500;
-
-function objectIn(statement: string): JsonObject | undefined {
-  if ((statement.match(/[[{]/g) ?? []).length > mostBrackets) return undefined;
-  const value = jsonOf(statement);
-  return isJsonObject(value) ? value : undefined;
+/** Whether an act says that it had the words for the rule, or that the glass was broken for it. */
+function isDoneUnder(id: string, approval: unknown): boolean {
+  const { glass, use, broken, rules }: JsonObject = Object(approval);
+  return glass !== undefined || (use !== undefined && (broken === true || hasRule(rules, id)));
 }
 
-function digestOf(statement: string): string {
-  return toBase64Url(sha256(utf8(statement)));
+function hasRule(rules: unknown, id: string): boolean {
+  return Array.isArray(rules) && rules.some((rule) => idOf(rule) === id);
 }
 
-function factorOf(factor: unknown): string | undefined {
-  const { id, kind }: JsonObject = Object(factor);
-  return isWord(id) && (kind === 'totp' || kind === 'passkey') ? id : undefined;
+function idOf(thing: unknown): unknown {
+  return Object(thing).id;
 }
 
-function isAssertion(value: unknown): value is KeptAssertion {
-  return isJsonObject(value) && assertionFields.every((name) => typeof value[name] === 'string');
+/** A request ends when somebody ends it, and after a day without the words that it needs. */
+function isOverAt({ isOver, statement }: Request, at: number): boolean {
+  return isOver || at > statement.at + requestLasts + spare;
 }
 
 /** Why the act is not the one that was approved, or not in time. */
@@ -345,37 +356,26 @@ function misfitOf(
   request: Request,
 ): string | undefined {
   if (said.digest !== request.digest) return 'was done over another digest than that of the request';
+  const { requester, recorded, ring, object } = request.statement;
   const done: JsonObject = Object(props.object);
-  const isSame = request.object?.type !== done.type || request.object?.id === done.id;
-  const fits = keyid === request.requester && action === request.recorded && ringname === request.ring && isSame;
+  const isSame = object?.type !== done.type || object?.id === done.id;
+  const fits = keyid === requester && action === recorded && ringname === ring && isSame;
   if (!fits) return 'is not what was approved';
   if (request.isOver) return 'was done after the request was over';
-  return said.use === request.uses + 1 ? undefined : 'was done more often, or later, than was approved';
+  return said.use === request.uses + 1 ? undefined : tooMuch;
 }
 
 function wordsIn(rule: JsonObject): readonly unknown[] {
   return Array.isArray(rule.words) ? rule.words : [];
 }
 
-function miscountOf(rule: JsonObject, { requester, words }: Request): string | undefined {
+function miscountOf(rule: JsonObject, { statement, words }: Request): string | undefined {
   const users = wordsIn(rule);
-  if (users.includes(requester)) return 'counts the word of who asked';
+  if (users.includes(statement.requester)) return 'counts the word of who asked';
   const given = users.map((user) => (typeof user === 'string' ? words.get(user) : undefined));
   if (given.some((word) => !word?.approves)) return 'counts a word that was not given before';
-  const marks = [users, ...factorMarks(given)];
-  if (marks.some((each) => new Set(each).size < each.length)) return 'counts one second factor twice';
+  if (new Set(users).size < users.length) return 'counts one word twice';
   return users.length < Number(rule.count) ? 'was done with fewer words than it needs' : undefined;
-}
-
-/** Ids of the factors, and public keys and credentials of those that signed: each may be there once. */
-function factorMarks(given: readonly (Word | undefined)[]): readonly (readonly string[])[] {
-  const words = given.flatMap((word) => word ?? []);
-  const assertions = words.flatMap(({ assertion }) => assertion ?? []);
-  return [
-    words.map(({ factor }) => factor),
-    assertions.map(({ publicKey }) => publicKey),
-    assertions.map(({ credentialId }) => credentialId),
-  ];
 }
 
 /** When the word came that completed the count. */
@@ -388,9 +388,11 @@ function completedAt(rule: JsonObject, { words }: Request): number {
 function countedIn(rules: unknown, { words }: Request): CountedWord[] {
   const users = new Set((Array.isArray(rules) ? rules : []).flatMap((rule) => wordsIn(rule)).map(String));
   return [...users].flatMap((by) => {
-    const { record, assertion } = words.get(by) ?? {};
-    if (record === undefined) return [];
-    const key = assertion && toHex(sha256(fromBase64Url(assertion.publicKey) ?? new Uint8Array()));
-    return [key === undefined ? { by, record } : { by, record, passkey: key }];
+    const word = words.get(by);
+    if (!word) return [];
+    const { record, factor } = word;
+    const { publicKey } = factor.assertion ?? {};
+    if (publicKey === undefined) return [{ by, record }];
+    return [{ by, record, passkey: toHex(sha256(fromBase64Url(publicKey) ?? new Uint8Array())) }];
   });
 }

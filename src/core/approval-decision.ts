@@ -10,9 +10,9 @@ import type { ApprovalRule } from '../store/tables/approval-rules.ts';
 import { activityRecord } from './activity.ts';
 import { shownObject, shownVouched } from './approval-objects.ts';
 import { rulesAt, rulesFor } from './approval-rules.ts';
-import { grantedUntil, isBroken, isOnce, lastingOf, type RequestNow, requestNow } from './approval-standing.ts';
+import { isOnce, lastingOf, type RequestNow, requestNow } from './approval-standing.ts';
 import { digestOf, shownFields, statementOf } from './approval-statement.ts';
-import { type Standing, standingOf } from './approval-words.ts';
+import { standingOf } from './approval-words.ts';
 import type { Context } from './context.ts';
 import { localCaller } from './credential.ts';
 
@@ -69,7 +69,7 @@ export class NeedsWords extends Error {
 /** Rules, and those of the caller's requests that could be done, before an act that may change either. */
 export interface Beforehand {
   readonly rules: readonly ApprovalRule[];
-  readonly open: ReadonlyMap<string, RequestNow & { readonly isBroken: boolean }>;
+  readonly open: ReadonlyMap<string, RequestNow>;
 }
 
 /** Undefined if no rule holds: then there is nothing to decide. */
@@ -78,18 +78,9 @@ export function lookBefore({ tx, world, caller }: Pick<Deciding, 'tx' | 'world' 
   const rules = rulesAt(tx, now);
   if (rules.length === 0) return undefined;
   const open = tx.approvalRequests.answeredOf(caller.id).map((request) => {
-    const known = requestNow(tx, request, now, rulesFor(rules, request.terms));
-    return [request.act, { ...known, isBroken: isBroken(tx, request, known.rules) }] as const;
+    return [request.act, requestNow(tx, request, now, rulesFor(rules, request.terms))] as const;
   });
   return { rules, open: new Map(open) };
-}
-
-/** An act that may be done now, by this request. */
-interface Granted {
-  readonly request: ApprovalRequest;
-  readonly standing: Standing;
-  readonly rules: readonly ApprovalRule[];
-  readonly isBroken: boolean;
 }
 
 /**
@@ -100,7 +91,7 @@ export function decideAct(ctx: Deciding, act: PlannedAct, before: Beforehand): J
   const rules = rulesFor(before.rules, act);
   if (rules.length === 0) return undefined;
   const breaking = act.breaking();
-  return breaking === undefined ? useUp(ctx, grantOf(ctx, act, before, rules)) : breakFor(ctx, act, breaking);
+  return breaking === undefined ? useUp(ctx, grantOf(ctx, act, before, rules), rules) : breakFor(ctx, act, breaking);
 }
 
 /** Throws `NeedsWords` for an act that may not be done now, and uses nothing up. */
@@ -109,22 +100,21 @@ export function needWords(ctx: Deciding, act: PlannedAct, before: Beforehand): u
   if (rules.length > 0 && act.breaking() === undefined) grantOf(ctx, act, before, rules);
 }
 
-function grantOf(ctx: Deciding, act: PlannedAct, before: Beforehand, rules: readonly ApprovalRule[]): Granted {
+/** The request by which the act may be done now. */
+function grantOf(ctx: Deciding, act: PlannedAct, before: Beforehand, rules: readonly ApprovalRule[]): RequestNow {
   const known = before.open.get(actHash(ctx, act, rules));
-  if (known?.state !== 'granted') throw new NeedsWords(act, rules);
-  const { request, standing } = known;
-  const areThose = rules.every((rule) => known.rules.includes(rule));
-  const now = ctx.world.now();
-  if (!areThose || now >= grantedUntil(request, rules, now, known.isBroken)) throw new NeedsWords(act, rules);
-  return { request, standing, rules, isBroken: known.isBroken };
+  const isGranted = known?.state === 'granted' && rules.every((rule) => known.rules.includes(rule));
+  if (!known || !isGranted) throw new NeedsWords(act, rules);
+  return known;
 }
 
-function useUp({ tx, world }: Deciding, { request, standing, rules, isBroken: broken }: Granted): JsonObject {
+function useUp({ tx, world }: Deciding, known: RequestNow, covering: readonly ApprovalRule[]): JsonObject {
+  const { request, standing, isBroken: broken } = known;
   const { id, uses, terms } = request;
   const now = world.now();
   if (request.grantedAt === undefined) tx.approvalRequests.grant(id, { now, endsAt: now + terms.lasts });
   tx.approvalRequests.noteUse(id);
-  if (broken || terms.isOnce || isOnce(rules)) tx.approvalRequests.end(id, 'done', now);
+  if (broken || terms.isOnce || isOnce(covering)) tx.approvalRequests.end(id, 'done', now);
   return {
     id,
     digest: tx.approvalRequests.detailsOf(id)?.digest,
@@ -209,7 +199,7 @@ export function askFor(ctx: Deciding, { act, rules }: NeedsWords, held?: string)
   const { tx, world } = ctx;
   const hash = actHash(ctx, act, rules);
   const open = tx.approvalRequests.openFor(hash);
-  const live = open && lapse(ctx, open, rules) ? undefined : open;
+  const live = open && lapse(ctx, requestNow(tx, open, world.now(), rules)) ? undefined : open;
   if (!live && held !== undefined) return waitOf(ctx, tx.approvalRequests.byId(held), rules);
   const request = live ?? makeRequest(ctx, act, rules, hash);
   const isEarly = world.now() < request.createdAt + requestLasts;
@@ -234,13 +224,10 @@ export function overMessage(id: string, state: RequestState): string {
 }
 
 /** Ends a request whose time is over; returns whether it did. */
-function lapse(ctx: Omit<Deciding, 'caller'>, request: ApprovalRequest, rules: readonly ApprovalRule[]): boolean {
-  const { tx, world } = ctx;
-  const now = world.now();
-  if (now < grantedUntil(request, rules, now, isBroken(tx, request, rules))) return false;
-  const state = request.uses > 0 ? 'done' : 'expired';
-  tx.approvalRequests.end(request.id, state, now);
+function lapse({ tx, world }: Pick<Deciding, 'tx' | 'world'>, { request, state }: RequestNow): boolean {
+  if (state !== 'expired' && state !== 'done') return false;
   const { id, requester: keyid } = request;
+  tx.approvalRequests.end(id, state, world.now());
   const deed = { object: { type: 'approval', id }, approval: { id } } as const;
   if (state === 'expired') tx.record(activityRecord(world, { keyid, action: 'approval.expire', deed }));
   return true;
@@ -271,7 +258,7 @@ function makeRequest(ctx: Deciding, act: PlannedAct, rules: readonly ApprovalRul
     parameters,
     body,
     rules: rules
-      .map(({ id: rule, count, window }) => ({ id: rule, count, window }))
+      .map(({ id: rule, count, window, expiresAt: expires = null }) => ({ id: rule, count, window, expires }))
       .sort((a, b) => (a.id < b.id ? -1 : 1)),
     at: now,
   });
@@ -325,9 +312,10 @@ function needPlace({ tx, world, caller }: Deciding, holder: string): void {
 }
 
 /** Ends some requests whose time is over. */
-function endOverdue(ctx: Omit<Deciding, 'caller'>): void {
-  const { tx, world } = ctx;
-  for (const request of tx.approvalRequests.overdue(world.now(), purgedAtOnce)) lapse(ctx, request, []);
+function endOverdue(ctx: Pick<Deciding, 'tx' | 'world'>): void {
+  const now = ctx.world.now();
+  for (const request of ctx.tx.approvalRequests.overdue(now, purgedAtOnce))
+    lapse(ctx, requestNow(ctx.tx, request, now));
 }
 
 function vouchedIn({ tx, caller }: Deciding, { deed = {} }: PlannedAct): JsonObject {

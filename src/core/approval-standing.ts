@@ -16,6 +16,9 @@ export interface RequestNow {
   readonly words: readonly ApprovalWord[];
   readonly rules: readonly ApprovalRule[];
   readonly standing: Standing;
+  readonly isBroken: boolean;
+  /** When its time is over, unless it ends before. */
+  readonly until: number;
   readonly state: RequestState;
 }
 
@@ -27,20 +30,16 @@ export function requestNow(
 ): RequestNow {
   const words = tx.approvalRequests.wordsOf(request.id);
   const standing = standingOf(tx, request.requester, words, rules);
-  return { request, words, rules, standing, state: stateOf(tx, request, rules, standing, now) };
+  const broken = isBroken(tx, request, rules);
+  const until = openUntil(request, rules, { standing, isBroken: broken, now });
+  const state = stateOf(request, until, broken || standing.isSatisfied, now);
+  return { request, words, rules, standing, isBroken: broken, until, state };
 }
 
-function stateOf(
-  tx: Tables,
-  request: ApprovalRequest,
-  rules: readonly ApprovalRule[],
-  { isSatisfied }: Standing,
-  now: number,
-): RequestState {
+function stateOf(request: ApprovalRequest, until: number, isGranted: boolean, now: number): RequestState {
   if (request.endedAt !== undefined) return request.state;
-  const broken = isBroken(tx, request, rules);
-  if (now >= grantedUntil(request, rules, now, broken)) return request.uses > 0 ? 'done' : 'expired';
-  return isSatisfied || broken ? 'granted' : 'pending';
+  if (now >= until) return request.uses > 0 ? 'done' : 'expired';
+  return isGranted ? 'granted' : 'pending';
 }
 
 /** The state of a request now; `expired` for one that is not there any more. */
@@ -55,7 +54,7 @@ export function rulesNow(tx: Pick<Tables, 'approvalRules'>, request: ApprovalReq
 }
 
 /** Whether the glass is broken for the request, by a User who is there and whom all of these rules name for that. */
-export function isBroken(
+function isBroken(
   { users }: Pick<Tables, 'users'>,
   { brokenBy }: ApprovalRequest,
   rules: readonly ApprovalRule[],
@@ -69,20 +68,29 @@ export function areBrokenBy(rules: readonly ApprovalRule[], userId: string): boo
   return rules.length > 0 && rules.every(({ breakers }) => breakers.includes(userId));
 }
 
+interface At {
+  readonly standing: Standing;
+  readonly isBroken: boolean;
+  readonly now: number;
+}
+
 /**
- * Until when the request is open. A window begins with the first grant, and is never longer than the rules say now, nor
- * than those who approved were told; a clock that was set back ends it.
+ * Until when the request is open. It waits for words for a day; a window counts from the word that completed them, and
+ * is never longer than from the first grant on, nor than those who approved were told. A clock that was set back ends
+ * it.
  */
-export function grantedUntil(
+function openUntil(
   { grantedAt, createdAt, terms }: ApprovalRequest,
   rules: readonly ApprovalRule[],
-  now: number,
-  broken: boolean,
+  { standing: { isSatisfied, completedAt }, isBroken: broken, now }: At,
 ): number {
-  if (grantedAt === undefined) return now < createdAt - clockSkew ? now : createdAt + requestLasts;
-  if (now < grantedAt - clockSkew) return now;
-  if (broken) return grantedAt + requestLasts;
-  return rules.length === 0 ? now : grantedAt + Math.min(terms.lasts, lastingOf(rules));
+  if (now < (grantedAt ?? createdAt) - clockSkew) return now;
+  if (broken) return (grantedAt ?? createdAt) + requestLasts;
+  if (rules.length === 0) return now;
+  const none = Number.POSITIVE_INFINITY;
+  const from = Math.min(grantedAt ?? none, isSatisfied ? completedAt : none);
+  const until = from + Math.min(terms.lasts, lastingOf(rules));
+  return isSatisfied ? until : Math.min(until, createdAt + requestLasts);
 }
 
 /** Milliseconds for which an act may be done once it is granted. */

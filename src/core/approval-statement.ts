@@ -4,6 +4,7 @@
 import { concatBytes, toBase64Url, utf8 } from '../crypto/bytes.ts';
 import { canonicalJson } from '../crypto/canonical-json.ts';
 import { hmacSha256, sha256 } from '../crypto/hash.ts';
+import { type Verdict, wordText } from '../model/approval-rules.ts';
 import { isConfidential } from '../model/confidential.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
@@ -71,6 +72,18 @@ export function digestOf(value: string | JsonObject): string {
   return toBase64Url(sha256(utf8(typeof value === 'string' ? value : canonicalJson(value))));
 }
 
+/** The challenge that a passkey signs for a word about the request with this digest: another for each verdict. */
+export function signedChallenge(verdict: Verdict, digest: string): string {
+  return verdict === 'approve' ? digest : digestOf(wordText(verdict, digest));
+}
+
+interface StatedRule {
+  readonly id: string;
+  readonly count: number;
+  readonly window: 'once' | number;
+  readonly expires: number | null;
+}
+
 interface Stated {
   readonly tenant: string;
   readonly request: string;
@@ -82,7 +95,7 @@ interface Stated {
   readonly object: object | null;
   readonly parameters: JsonObject;
   readonly body: JsonObject | null;
-  readonly rules: readonly { readonly id: string; readonly count: number; readonly window: 'once' | number }[];
+  readonly rules: readonly StatedRule[];
   readonly at: number;
 }
 

@@ -1,12 +1,14 @@
 // Words of approval: whose count, under which rule, as things are at that moment; and the giving of one, with a fresh
 // second factor. Words are looked at again whenever it matters, so that who left, or is no approver any more, takes
 // theirs along.
+import type { KeptAssertion } from '../crypto/kept-assertion.ts';
 import { KmsError } from '../errors.ts';
 import { factorFreshFor } from '../model/approval-rules.ts';
 import type { Tables } from '../store/port.ts';
 import type { ApprovalRequest, ApprovalWord } from '../store/tables/approval-requests.ts';
 import type { ApprovalRule } from '../store/tables/approval-rules.ts';
 import { canLogIn, isApprover } from './approval-rules.ts';
+import { digestOf } from './approval-statement.ts';
 import type { Caller, Context } from './context.ts';
 import { factorMarks, selfApprovalProblem, vouchingProblem } from './persons.ts';
 import { sessionOf } from './sessions.ts';
@@ -24,6 +26,8 @@ export interface Standing {
   readonly needed: number;
   readonly given: number;
   readonly isSatisfied: boolean;
+  /** When the last word came that was needed, if it is satisfied. */
+  readonly completedAt: number;
 }
 
 /** Where a request stands under rules; each must be satisfied. */
@@ -33,7 +37,10 @@ export function standingOf(
   words: readonly ApprovalWord[],
   rules: readonly ApprovalRule[],
 ) {
-  const standings = rules.map((rule): RuleStanding => ({ rule, by: countedUnder(tx, requester, words, rule) }));
+  const counted = rules.map((rule) => ({ rule, words: countedUnder(tx, requester, words, rule) }));
+  const standings = counted.map(
+    (each): RuleStanding => ({ rule: each.rule, by: each.words.map(({ userId }) => userId) }),
+  );
   let [furthest] = standings;
   for (const each of standings) if (furthest && lacks(each) > lacks(furthest)) furthest = each;
   const standing: Standing = {
@@ -41,6 +48,7 @@ export function standingOf(
     needed: furthest?.rule.count ?? 0,
     given: Math.min(furthest?.by.length ?? 0, furthest?.rule.count ?? 0),
     isSatisfied: standings.every((each) => lacks(each) <= 0),
+    completedAt: Math.max(...counted.map(({ rule, words: given }) => given[rule.count - 1]?.at ?? 0)),
   };
   return standing;
 }
@@ -49,18 +57,23 @@ function lacks({ rule, by }: RuleStanding): number {
   return rule.count - by.length;
 }
 
-function countedUnder(tx: Tables, requester: string, words: readonly ApprovalWord[], rule: ApprovalRule): string[] {
+function countedUnder(
+  tx: Tables,
+  requester: string,
+  words: readonly ApprovalWord[],
+  rule: ApprovalRule,
+): ApprovalWord[] {
   const marks = new Set<string>();
-  const users: string[] = [];
+  const counted: ApprovalWord[] = [];
   for (const word of words) {
     if (word.verdict !== 'approve' || wordProblem(tx, requester, word, rule) !== undefined) continue;
     const own = factorMarks(tx, word.userId);
     // Accounts of one person: their second factors are the same.
     if (own.some((mark) => marks.has(mark))) continue;
     for (const mark of own) marks.add(mark);
-    users.push(word.userId);
+    counted.push(word);
   }
-  return users;
+  return counted;
 }
 
 /** Why a word does not count under the rule now; undefined if it does. */
@@ -85,8 +98,8 @@ export function approvalProblem(tx: Tables, userId: string, requester: string, r
 export interface ProvenFactor {
   readonly id: string;
   readonly kind: 'totp' | 'passkey';
-  /** A passkey's signature over the digest of the request. */
-  readonly assertion?: Readonly<Record<string, string>>;
+  /** A passkey's signature for this word. */
+  readonly assertion?: KeptAssertion;
 }
 
 /** The factor that was proved in the session within five minutes; undefined if there is none. */
@@ -96,6 +109,19 @@ export function freshFactor({ tx, world, caller }: Pick<Context, 'tx' | 'world' 
   if (!factor || age === undefined || age < 0 || age > factorFreshFor) return undefined;
   const known = tx.secondFactors.of(caller.id).find(({ id }) => id === factor.id);
   return known && { id: known.id, kind: known.data.kind };
+}
+
+/** Notes for whom a passkey signs. Throws `forbidden` if it signed for another User before: it proves one person. */
+export function noteSigner({ tx, caller }: Pick<Context, 'tx' | 'caller'>, { assertion }: ProvenFactor): void {
+  if (!assertion) return;
+  const { credentialId, publicKey } = assertion;
+  for (const mark of [`credential ${credentialId}`, `key ${publicKey}`].map(digestOf)) {
+    const signer = tx.approvalRequests.signerOf(mark);
+    if (signer === undefined) tx.approvalRequests.noteSigner(mark, caller.id);
+    else if (signer !== caller.id) {
+      throw new KmsError('forbidden', 'this passkey signed for another User before', { denies: true });
+    }
+  }
 }
 
 /** A User may have a flag by their identity provider alone, which counts in sessions that it opened. */

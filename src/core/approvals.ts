@@ -10,11 +10,12 @@ import type { ApprovalRequest, ApprovalWord } from '../store/tables/approval-req
 import type { ApprovalRule } from '../store/tables/approval-rules.ts';
 import type { BrokenGlass } from '../store/tables/broken-glass.ts';
 import { isApprover } from './approval-rules.ts';
-import { areBrokenBy, grantedUntil, isBroken, type RequestNow, requestNow } from './approval-standing.ts';
+import { areBrokenBy, type RequestNow, requestNow } from './approval-standing.ts';
 import {
   approvalProblem,
   freshFactor,
   needApprover,
+  noteSigner,
   type ProvenFactor,
   standingOf,
   wordProblem,
@@ -126,6 +127,7 @@ export function giveWord(ctx: Context, { id, verdict, reason, factor: given }: W
   }
   const factor = given ?? freshFactor(ctx);
   if (!factor) throw needsFactor(ctx);
+  noteSigner(ctx, factor);
   const now = world.now();
   const { id: factorId, kind: factorKind, assertion } = factor;
   const signed = assertion !== undefined;
@@ -184,6 +186,7 @@ export function breakGlass(ctx: Context, { id, reason, factor: given }: BreakInp
   }
   const factor = given ?? freshFactor(ctx);
   if (!factor) throw needsFactor(ctx);
+  noteSigner(ctx, factor);
   const now = world.now();
   if (given) tx.sessions.noteFactor(session, factor.id, now);
   const glass = world.newId('glass');
@@ -266,8 +269,8 @@ function thingAnswer({ type, id, name }: ResourceRef): { type: string; id: strin
 }
 
 function requestAnswer(ctx: Context, known: RequestNow): RequestAnswer {
-  const { tx, world } = ctx;
-  const { request, words, rules, standing, state } = known;
+  const { tx } = ctx;
+  const { request, words, rules, standing, until, state } = known;
   const details = detailsOf(tx, request);
   const { action, operation, dialect, address, object, reason, parameters, body, statement, digest } = details;
   return {
@@ -281,7 +284,7 @@ function requestAnswer(ctx: Context, known: RequestNow): RequestAnswer {
     object: object && thingAnswer(object),
     ...(reason !== undefined && { reason }),
     createdAt: request.createdAt,
-    expiresAt: request.endedAt ?? grantedUntil(request, rules, world.now(), isBroken(tx, request, rules)),
+    expiresAt: request.endedAt ?? until,
     needed: standing.needed,
     given: standing.given,
     rules: standing.rules.map(({ rule, by }) => ({

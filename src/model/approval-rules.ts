@@ -9,6 +9,10 @@ type ApprovalMode = (typeof approvalModes)[number];
 export const requestStates = ['pending', 'granted', 'done', 'denied', 'withdrawn', 'expired'] as const;
 export type RequestState = (typeof requestStates)[number];
 
+/** Words about a request. */
+export const verdicts = ['approve', 'deny', 'break-glass'] as const;
+export type Verdict = (typeof verdicts)[number];
+
 /** Characters. */
 export const longestRuleName = 128;
 export const longestReason = 1024;
@@ -30,6 +34,14 @@ export const defaultObjects = ['*'];
 export const requestLasts = 86_400_000;
 /** Milliseconds for which a second factor counts as fresh. */
 export const factorFreshFor = 300_000;
+
+/**
+ * The text whose SHA-256 a passkey signs to deny a request, or to break the glass for it, in canonical JSON. Approving
+ * signs the digest of the request itself.
+ */
+export function wordText(verdict: Exclude<Verdict, 'approve'>, digest: string): string {
+  return JSON.stringify({ digest, v: 'kms/approval-word/1', verdict });
+}
 
 /** Acts that no flag names: they are what several operations come to, or a part of what a flag grants. */
 export const furtherActions = {

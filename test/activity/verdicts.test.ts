@@ -75,7 +75,9 @@ function linesOf(each: Case): string {
     head === '' ? '' : `record \\d+, anchored at [^ ]{24}, ${state}`,
     isSignedTwice(each) ? mlDsaLine : '',
     // Lines about approvals are compared in full where the case has them.
-    approvals === undefined ? '(?:.* approv.*\n(?:  by .*\n)*)*' : approvals.map(literally).join(''),
+    approvals === undefined
+      ? '(?:.* approv.*\n(?:  by .*\n)*|\\d+ of them were .*\n|.*WITHOUT APPROVAL.*\n)*'
+      : approvals.map(literally).join(''),
   ].join('');
 }
 

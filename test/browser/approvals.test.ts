@@ -21,7 +21,7 @@ await appliance.addUser('ada', password, { flags });
 await appliance.addUser('bob', password, { flags });
 await appliance.addUser('dora', password, { flags });
 await appliance.addUser('carol', password, { flags });
-for (const name of ['payroll', 'mail', 'backup']) {
+for (const name of ['payroll', 'ledger', 'mail', 'backup']) {
   const key = { name, type: 'aes256-gcm', uses: ['encrypt', 'decrypt'], deletionAllowed: true };
   assert.equal((await call('POST', '/managed-keys', key)).status, 200);
 }
@@ -203,6 +203,17 @@ test('an act waits for two words, one by a passkey and one by a code, and is the
   await grace.page.getByRole('heading', { name: 'Approval', exact: true }).waitFor();
   await grace.page.getByText('for the first time').waitFor();
   await looksRight(grace.page, 'approval-record');
+
+  // A passkey signs a denial as such.
+  await tryToDelete(grace.page, 'ledger');
+  await grace.page.getByRole('link', { name: 'See the request' }).click();
+  await goTo(ada.page, '/console/approvals');
+  await ada.page.getByRole('link', { name: 'Delete the managed key ledger' }).click();
+  await ada.page.getByRole('button', { name: 'Deny…' }).click();
+  await ada.page.getByText('Your passkey signs this word about exactly this request').waitFor();
+  await ada.page.getByRole('button', { name: 'Deny', exact: true }).click();
+  await ada.page.getByText('It will not be done.').waitFor();
+  await ada.page.getByText('a passkey that signed it').waitFor();
   assert.deepEqual([...ada.troubles, ...bob.troubles, ...grace.troubles], []);
 });
 

@@ -352,6 +352,16 @@ test('mistakes are found before anything is done, each with its place and what w
     [`kind: apikey\nname: a\n${proved}[{kind: jwt, issuer: 'https://a.example'}]\n`, /proofs\.0\.audience: is req/],
     [`kind: apikey\nname: a\n${proved}[{${jwt}, jwks: {}}]\n`, /proofs\.0\.jwks: expected keys/],
     [`kind: apikey\nname: a\n${proved}[{${jwt}, jwks: {keys: [1, {}]}}]\n`, /proofs\.0\.jwks: expected keys/],
+    [
+      `kind: apikey\nname: a\n${proved}[{kind: certificate, ca: x, san: 'ip:10.0.0.1'}]\n`,
+      /proofs\.0\.san: expected dns/,
+    ],
+    ['kind: managed-key\nname: k\ntags: {port: 8080}\n', /f\.yaml:3:8: tags\.port: expected a name and a text/],
+    [
+      'kind: managed-key\nname: k\naliases: [a/b]\n---\nkind: managed-key\nname: l\naliases: [A/B]\n',
+      /f\.yaml:3:11: aliases\.0: the managed key l of the files has it/,
+    ],
+    ['kind: user\nname: b\nemail: a\nfirstName: A\nlastName: B\n', /f\.yaml:3:1: email: has another form than it may/],
     // Anchors end with their document, and come before what names them.
     ['kind: apikey\nname: a\nexpiresAt: *nope\n', /f\.yaml:3:12: there is no anchor &nope before it/],
     ['kind: account\nname: &n a\n---\nkind: account\nname: *n\n', /f\.yaml:5:7: there is no anchor &n before it/],
@@ -481,6 +491,8 @@ test('what a managed key cannot become is said in the plan', async () => {
     ['type: ed25519', /type: cannot be changed: the key has aes256-gcm/],
     ['derived: true', /derived: cannot be changed/],
     ['exportable: true', /exportable: cannot be given back/],
+    ['minDecryptVersion: 5', /minDecryptVersion: the latest version is 1/],
+    ['minEncryptVersion: 2', /minEncryptVersion is 0, or a version from 1 to 1, not 2/],
   ] as const) {
     await write(d, 'f.yaml', `kind: managed-key\nname: K\n${text}\n`);
     const { code, stderr } = await d.kms('plan -f f.yaml');

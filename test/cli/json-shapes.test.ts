@@ -136,7 +136,7 @@ const alike: Readonly<Record<string, string>> = {
   'approval approve': 'approval show',
   'approval deny': 'approval show',
 };
-/** Commands that print no JSON of their own. */
+/** Commands that print no JSON, or none of the API's shapes. */
 const texts = [
   'approval break-glass',
   'serve',
@@ -146,6 +146,8 @@ const texts = [
   'help',
   'tofu-key',
   'kubernetes-plugin',
+  'export',
+  'schema',
 ];
 /** Links the executable, which the sources lack; the clean root tests it. */
 const notHere = ['age-plugin install', 'tofu-provider install'];
@@ -333,6 +335,9 @@ test('each command prints what the page tells', async () => {
   await run('plan -f team.yaml --out team.plan', { code: 2 });
   await run('apply team.plan --secrets-out secrets');
   await run('plan -f team.yaml');
+  const printed = async (line: string) => JSON.parse((await d.kms(`${line} --json`)).stdout);
+  for (const { kind, name } of await printed('export')) assert.ok(kind && name);
+  assert.ok((await printed('schema')).definitions.account);
   await run('activity search --limit 3').then(({ data }) => run(`activity show ${data[0].id}`));
   await run('activity head');
   await run('activity verify');

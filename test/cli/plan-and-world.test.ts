@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import test from 'node:test';
+import { TestCertificate } from '../support/client-certificates.ts';
 import type { Desk } from './kms.ts';
 import { type ServedDesk, servedDesk } from './served.ts';
 
@@ -65,10 +66,7 @@ test('what the files name is never removed, and once is as good as twice', async
     `${key('mover', 'accountId: a\n')}---\n${key('new', 'accountId: b\nflags: {keyring.ring.encrypt: true}\n')}`,
   );
   const kept = await d.kms('plan -f f.yaml --prune');
-  assert.match(
-    kept.stdout,
-    /! account a stays: the API key mover names it/,
-  );
+  assert.match(kept.stdout, /! account a stays: the API key mover names it/);
   assert.match(kept.stdout, /! account b stays: the API key new names it/);
   assert.match(kept.stdout, /! keyring ring stays: the API key new uses it/);
   await write(d, 'f.yaml', `kind: account\nname: b\n---\n${key('mover', 'accountId: b\nflags: {}\n')}`);
@@ -117,3 +115,104 @@ test('a caller that narrows its own flags does so after all else', async () => {
   assert.equal(code, 0, stdout + stderr);
   assert.match(stdout, /removed account out\nchanged API key self/);
 });
+
+test('what was deleted and can be brought back is told before another is made in its place', async () => {
+  await using d = await servedDesk();
+  await write(
+    d,
+    'f.yaml',
+    `kind: managed-key\nname: Orders\ndeletionAllowed: true\n---\nkind: keyring\nname: Ring\n${ring}\n`,
+  );
+  await done(d, 'apply -f f.yaml');
+  await done(d, 'key delete orders --yes');
+  await done(d, 'keyring delete ring --yes');
+  const { stdout } = await d.kms('plan -f f.yaml');
+  assert.match(stdout, /! one of this name was deleted: `kms key restore \S+` brings it back until \d{4}-/);
+  const [, id] = /`kms keyring restore (\S+)`/.exec(stdout) ?? [];
+  assert.equal((await d.kms('apply -f f.yaml')).code, 2, 'it takes a word');
+  await done(d, `keyring restore ${id}`);
+  assert.doesNotMatch((await d.kms('plan -f f.yaml')).stdout, /keyring/);
+  await done(d, 'apply -f f.yaml --yes');
+});
+
+test('an object of another configuration is changed, and told; its mark goes only with a word', async () => {
+  await using d = await servedDesk();
+  await write(d, 'f.yaml', 'kind: account\nname: a\nnotes: one\n');
+  await done(d, 'apply -f f.yaml --managed-by one');
+  await write(d, 'f.yaml', 'kind: account\nname: a\nnotes: two\n');
+  assert.match((await d.kms('plan -f f.yaml')).stdout, /notes: one → two\n {4}! belongs to the configuration one\n/);
+  const adopting = (await d.kms('plan -f f.yaml --adopt')).stdout;
+  assert.match(adopting, /! belongs to the configuration one, whose mark goes\n/);
+  assert.doesNotMatch(adopting, /was not made from a configuration/);
+  assert.equal((await d.kms('apply -f f.yaml --adopt')).code, 2);
+  await done(d, 'apply -f f.yaml');
+  await done(d, 'apply -f f.yaml --adopt --yes');
+});
+
+test('two secrets that would share a file are refused before anything is begun', async () => {
+  await using d = await servedDesk();
+  const named = (name: string, more = '') => `kind: apikey\nname: ${name}\naccountId: admin\n${more}`;
+  for (const [one, two] of [
+    [named('a', 'proofs: [{kind: aws, name: b}]\n'), named('a.b', 'proofs: [{kind: aws}]\n')],
+    [named('Case'), named('case')],
+  ]) {
+    await write(d, 'f.yaml', `${one}---\n${two}`);
+    await refused(
+      d,
+      'apply -f f.yaml --secrets-out secrets',
+      /two secrets would be in (?:a\.b\.aws|case\.apikey); nothing/,
+    );
+  }
+  assert.doesNotMatch((await d.kms('apikey list')).stdout, /Case|a\.b/);
+});
+
+test('a plan shows all that decides whom a proof lets in', async () => {
+  await using d = await servedDesk();
+  const { pem } = await TestCertificate.authority(Date.now());
+  const [one, two] = [await TestCertificate.authority(Date.now()), await TestCertificate.authority(Date.now())];
+  const keys = (x: string) => ({ keys: [{ kty: 'OKP', crv: 'Ed25519', kid: 'same', x }] });
+  const base = { kind: 'jwt', name: 'main', issuer: 'https://ci.example.org', audience: 'kms', subject: 'me' };
+  const [x, y] = ['11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo', 'hSDwCYkwp1R0i33ctD73Wg2_Og0mOBr066SpjqqbTmo'];
+  const pairs: readonly (readonly [object, object])[] = [
+    [base, { ...base, audience: ['kms', 'other'] }],
+    [base, { ...base, claims: { env: 'prod' } }],
+    [
+      { ...base, claims: { env: 'prod' } },
+      { ...base, claims: { env: ['prod', 'test'] } },
+    ],
+    [base, { ...base, jwksUrl: 'https://evil.example/jwks' }],
+    [
+      { ...base, jwks: keys(x) },
+      { ...base, jwks: keys(y) },
+    ],
+    [
+      { ...base, ca: one.pem },
+      { ...base, ca: two.pem },
+    ],
+    [base, { ...base, once: true }],
+    [base, { ...base, longest: 60 }],
+    [
+      { kind: 'certificate', certificate: one.pem },
+      { kind: 'certificate', certificate: two.pem },
+    ],
+    [
+      { kind: 'certificate', ca: pem, san: 'dns:a' },
+      { kind: 'certificate', ca: one.pem, san: 'dns:a' },
+    ],
+  ];
+  for (const [n, [before, after]] of pairs.entries()) {
+    const object = { kind: 'apikey', name: `k${n}`, accountId: 'admin', secret: false };
+    await write(d, 'f.yaml', JSON.stringify({ ...object, proofs: [{ ...before, ...issuerOf(before, n) }] }));
+    await done(d, 'apply -f f.yaml');
+    await write(d, 'f.yaml', JSON.stringify({ ...object, proofs: [{ ...after, ...issuerOf(after, n) }] }));
+    const { stdout } = await d.kms('plan -f f.yaml');
+    const [, added] = /proofs: \+ (.*)\n/.exec(stdout) ?? [];
+    const [, removed] = /proofs: - (.*)\n/.exec(stdout) ?? [];
+    assert.ok(added !== undefined && removed !== undefined && added !== removed, `${n}: ${stdout}`);
+    await done(d, `apikey delete k${n} --yes`);
+  }
+});
+
+function issuerOf(proof: object, n: number): object {
+  return 'issuer' in proof ? { issuer: `https://ci-${n}.example.org` } : {};
+}

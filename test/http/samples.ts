@@ -26,7 +26,7 @@ export type MakeSample = (appliance: Appliance) => Promise<Sample>;
 let count = 0;
 export const freshName = (): string => `ring-${++count}`;
 
-async function ok(answer: Promise<{ status: number; body: AnyJson }>): Promise<AnyJson> {
+export async function ok(answer: Promise<{ status: number; body: AnyJson }>): Promise<AnyJson> {
   const { status, body } = await answer;
   if (status !== 200) throw new Error(`expected 200, got ${status} ${JSON.stringify(body)}`);
   return body;

@@ -1,5 +1,6 @@
 // People who approve, with an app that shows codes.
 import assert from 'node:assert/strict';
+import { verifyExport } from '../../src/appliance/verify-export.ts';
 import { addTotp, type Person, person } from '../http/samples.ts';
 import type { AnyJson, Appliance } from './appliance.ts';
 import { appCode } from './authenticator.ts';
@@ -32,4 +33,15 @@ export function waits({ status, body }: { status: number; body: AnyJson }, given
   assert.equal(status, 403, JSON.stringify(body));
   assert.equal(body.approval?.given, given, JSON.stringify(body));
   return body.approval.id;
+}
+
+/** The approvals that an export of the activity log proves. */
+export async function proven(a: Appliance) {
+  const headers = { authorization: `Bearer ${a.root.key}`, 'content-type': 'application/json' };
+  const init = { method: 'POST', headers, body: '{}' };
+  const { body } = await a.app.fetch(new Request('http://kms.test/auth/activity/export', init), {});
+  assert.ok(body);
+  const { broken, approvals } = await verifyExport(body);
+  assert.equal(broken?.problem, undefined);
+  return approvals ?? assert.fail('nothing was approved');
 }

@@ -28,9 +28,12 @@ export async function exportedObjects(desk: Desk, names: readonly KindName[], is
       continue;
     }
     const twins = Map.groupBy(list, (found) => kind.nameKey(found.name));
-    const alone = list.filter((found) => found.name !== '' && twins.get(kind.nameKey(found.name))?.length === 1);
+    const whole = list.filter(({ isUnfinished }) => !isUnfinished);
+    const half = list.length - whole.length;
+    if (half > 0) notes.push(`${half} ${kind.noun[half === 1 ? 0 : 1]} that a run has left unfinished left out`);
+    const alone = whole.filter((found) => found.name !== '' && twins.get(kind.nameKey(found.name))?.length === 1);
     const details = await inParallel(alone, async (found) => (await kind.detail?.(desk, found, 'all')) ?? found);
-    const left = list.length - alone.length;
+    const left = whole.length - alone.length;
     if (left > 0)
       notes.push(
         `${left} ${kind.noun[left === 1 ? 0 : 1]} without a name of ${left === 1 ? 'its' : 'their'} own left out`,

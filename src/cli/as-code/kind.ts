@@ -89,6 +89,13 @@ export interface Around {
   wanted(kind: KindName): readonly Wanted[];
 }
 
+/** A deleted object that a command brings back. */
+export interface Restorable {
+  readonly name: string;
+  readonly command: string;
+  readonly until: string;
+}
+
 /** The plan around a removal, which comes after all else. */
 export interface After {
   /** Ids of what goes along. */
@@ -142,6 +149,8 @@ export interface Kind {
   update(desk: Workplace, wanted: Wanted, found: Found, differences: readonly Difference[]): Promise<void>;
   /** Absent for things that are not removed. */
   remove?(desk: Desk, found: Found): Promise<void>;
+  /** Deleted ones that can still be brought back, if such things wait. */
+  restorable?(desk: Desk): Promise<readonly Restorable[]>;
   /** Why it stays although it has the mark; undefined if it can go. */
   keptBecause?(desk: Desk, found: Found, after: After): Promise<string | undefined>;
   /** The fields of an exported file, without those that have their defaults; undefined for what no file describes. */

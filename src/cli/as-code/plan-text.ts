@@ -4,7 +4,7 @@ import type { JsonObject } from '../../model/json.ts';
 import { timestamp } from '../../model/timestamp.ts';
 import { visible } from '../text.ts';
 import { grantedIn } from './differing.ts';
-import type { Difference } from './kind.ts';
+import type { Difference, Restorable } from './kind.ts';
 import { kinds } from './kind-table.ts';
 import type { PlannedChanges, Step } from './plan.ts';
 import { proofsIn, proofText } from './proof-matching.ts';
@@ -37,17 +37,33 @@ function stepLines(step: Step): string[] {
   return [head, ...[...body, ...notes(step)].map((line) => `    ${line}`)];
 }
 
-function notes({ action, isUnseen, isUnfinished, blocked, missingFlags, secrets, adopts }: Step): string[] {
+function notes({
+  action,
+  isUnseen,
+  isUnfinished,
+  restorable,
+  blocked,
+  missingFlags,
+  secrets,
+  adopts,
+  owner,
+}: Step): string[] {
   return [
     ...(isUnseen ? ['! may exist already: you cannot see it'] : []),
     ...(isUnfinished
       ? [`! an earlier run was cut off: ${action === 'create' ? 'it' : 'its secret'} is made again`]
       : []),
-    ...(adopts ? ['! was not made from a configuration: it gets the mark'] : []),
+    ...(restorable ? [restoreNote(restorable)] : []),
+    ...(owner === undefined ? [] : [`! belongs to the configuration ${owner}${adopts ? ', whose mark goes' : ''}`]),
+    ...(adopts && owner === undefined ? ['! was not made from a configuration: it gets the mark'] : []),
     ...(blocked === undefined ? [] : [`! ${blocked}`]),
     ...(missingFlags.length > 0 ? [`! you may not do this: ${flagsText(missingFlags)}`] : []),
     ...secrets.map((label) => `its secret (${label}) goes to --secrets-out or --secrets-to`),
   ];
+}
+
+function restoreNote({ command, until }: Restorable): string {
+  return `! one of this name was deleted: \`${command}\` brings it back until ${until}; this makes another`;
 }
 
 function flagsText(missing: readonly string[]): string {

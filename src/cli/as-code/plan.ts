@@ -8,10 +8,10 @@ import { nearest } from '../../model/nearest.ts';
 import { grantedIn } from './differing.ts';
 import { stateDigest } from './digest.ts';
 import { type FileObject, FileProblems } from './files.ts';
-import type { Around, Desk, Difference, Found, Path, Wanted } from './kind.ts';
+import type { Around, Desk, Difference, Found, Path, Restorable, Wanted } from './kind.ts';
 import { kinds } from './kind-table.ts';
 import { inParallel } from './parallel.ts';
-import { type Sight, World, wholeOf } from './world.ts';
+import { ifAllowed, type Sight, World, wholeOf } from './world.ts';
 
 type Action = 'create' | 'update' | 'remove';
 
@@ -29,10 +29,14 @@ export interface Step {
   readonly secrets: readonly string[];
   /** It gets the mark, although it was made otherwise. */
   readonly adopts?: true;
+  /** The configuration whose mark it has, if that is another. */
+  readonly owner?: string;
   /** It may be there already: the caller cannot see it. */
   readonly isUnseen?: true;
   /** It, or one of its secrets, is there half made: an earlier run was cut off. */
   readonly isUnfinished?: true;
+  /** A deleted one of that name can still be brought back; this makes another. */
+  readonly restorable?: Restorable;
   /** Why it cannot be done now. */
   readonly blocked?: string;
   /** Flags that it takes and that the caller does not have. */
@@ -96,8 +100,29 @@ export async function makePlan(
   problems.refuse();
   const unlisted = removable.filter((name) => !world.isListed(name));
   const { removals, kept } = await removalsIn(desk, world, objects, removable, options);
-  const changes = await inParallel(steps, (step) => judged(desk, step, sightOf(objects, sights, step)));
+  const gone = await restorables(desk, steps);
+  const noted = steps.map((step) => {
+    const restorable = step.action === 'create' ? gone.get(keyOf(step)) : undefined;
+    return restorable ? { ...step, restorable } : step;
+  });
+  const changes = await inParallel(noted, (step) => judged(desk, step, sightOf(objects, sights, step)));
   return { steps: [...changes, ...removals], kept, unchanged: objects.length - steps.length, unlisted };
+}
+
+function keyOf({ kind, name }: Pick<Step, 'kind' | 'name'>): string {
+  return JSON.stringify([kind, kinds[kind].nameKey(name)]);
+}
+
+/** Deleted objects of the kinds that are made, as far as the caller may see them. */
+async function restorables(desk: Desk, steps: readonly Step[]): Promise<ReadonlyMap<string, Restorable>> {
+  const made = new Set(steps.flatMap(({ action, kind }) => (action === 'create' ? [kind] : [])));
+  const lists = await Promise.all(
+    [...made].map(async (kind) => {
+      const list = await ifAllowed(kinds[kind].restorable?.(desk) ?? Promise.resolve([]));
+      return list === 'unseen' ? [] : list.map((each) => [keyOf({ kind, name: each.name }), each] as const);
+    }),
+  );
+  return new Map(lists.flat());
 }
 
 function sightOf(objects: readonly FileObject[], sights: readonly Sight[], step: Step): Found | undefined {
@@ -191,7 +216,12 @@ function stepFor(desk: Desk, object: FileObject, { found, isUnseen }: Sight, opt
   const missingFlags = missing(found, differences);
   const secrets = kind.secrets(wanted, found);
   const before = stateDigest(found);
-  const more = { ...(adopts && { adopts }), ...(kind.isHalfDone?.(wanted, found) && { isUnfinished: true as const }) };
+  const isOthers = found.managedBy !== undefined && found.managedBy !== desk.managedBy;
+  const more = {
+    ...(isOthers && { owner: found.managedBy }),
+    ...(adopts && { adopts }),
+    ...(kind.isHalfDone?.(wanted, found) && { isUnfinished: true as const }),
+  };
   return { action: 'update', ...common, differences, before, secrets, missingFlags, ...more };
 }
 
@@ -228,9 +258,7 @@ async function seen(why: Promise<string | undefined> | undefined): Promise<strin
 /** Objects of the files that name others, by kind and name of those. */
 function referrers(objects: readonly FileObject[]): ReadonlyMap<string, FileObject> {
   const named = objects.flatMap((object) =>
-    kinds[object.kind]
-      .references(object)
-      .map(({ kind, name }) => [JSON.stringify([kind, kinds[kind].nameKey(name)]), object] as const),
+    kinds[object.kind].references(object).map((reference) => [keyOf(reference), object] as const),
   );
   return new Map(named);
 }
@@ -253,7 +281,7 @@ async function removalsIn(
       .all(name)
       .filter((found) => found.managedBy === desk.managedBy && !inFiles.has(kind.nameKey(found.name)));
     const whys = await inParallel(own, async (found) => {
-      const referrer = named.get(JSON.stringify([name, kind.nameKey(found.name)]));
+      const referrer = named.get(keyOf({ kind: name, name: found.name }));
       if (referrer) return `the ${kinds[referrer.kind].noun[0]} ${referrer.name} names it`;
       return seen(kind.keptBecause?.(desk, found, { leaving, wanted: objects }));
     });

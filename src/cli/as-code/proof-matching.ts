@@ -149,6 +149,10 @@ function newProblems(proof: JsonObject, path: Problem['path']): Problem[] {
   for (const field of ['ca', 'san'] as const) {
     if (certificate === undefined && proof[field] === undefined) return [{ path, message: `${field}: is required` }];
   }
+  if (san !== undefined && !/^(?:(?:dns|email|uri):|spiffe:\/\/)[\x21-\x7e]+$/.test(String(san))) {
+    const expected = 'expected dns:NAME, email:ADDRESS, uri:URI or spiffe://DOMAIN/PATH';
+    return [{ path: [...path, 'san'], message: expected }];
+  }
   const pem = certificate === undefined ? 'ca' : 'certificate';
   return fingerprintIn(proof[pem]) === undefined
     ? [{ path: [...path, pem], message: 'expected a certificate, PEM' }]
@@ -179,18 +183,49 @@ export function proofLabel({ kind, name = '', issue }: JsonObject): string | und
   return ending && (name === '' ? ending : `${name}.${ending}`);
 }
 
-/** The proof for people: its kind, name and what it trusts. */
+/** The proof for people: its kind, its name, and all that decides whom it lets in. */
 export function proofText(proof: JsonObject): string {
-  const { kind, name = '', issuer, subject, accessKeyId, san, issue, issued, fingerprint } = proof;
-  const about = [issuer, subject, accessKeyId, san, issue || issued ? 'issued here' : undefined].filter(
-    (each) => each !== undefined,
-  );
-  const known = about.length === 0 && fingerprint !== undefined ? [`${String(fingerprint).slice(0, 16)}…`] : about;
+  const { kind, name = '', issuer, subject, accessKeyId, san, issue, issued, certificate, fingerprint, ca } = proof;
+  const { audience, claims, jwks, jwksUrl, once, longest } = proof;
+  const named = (words: string, value: unknown) => (value === undefined ? [] : [`${words} ${listText(value)}`]);
+  const known = fingerprint ?? (certificate === undefined ? undefined : fingerprintIn(certificate));
+  const isIssued = issue === true || issued === true;
+  const about = [
+    ...[issuer, subject, accessKeyId, san].filter((each) => each !== undefined && each !== ''),
+    ...(isIssued ? ['issued here'] : []),
+    ...named('audience', audience),
+    ...Object.entries(Object(claims)).flatMap(([claim, values]) => named(`${claim}:`, values)),
+    ...named('keys', isJsonObject(jwks) ? keysText(jwks) : undefined),
+    ...named('keys from', jwksUrl),
+    ...named('authority', ca === undefined ? undefined : shortOf(fingerprintIn(ca))),
+    ...named('key', isIssued || san !== undefined || known === undefined ? undefined : shortOf(known)),
+    ...(once === true ? ['each token once'] : []),
+    ...named('for at most', longest === undefined || longest === 86_400 ? undefined : `${longest} s`),
+  ];
   return [
     String(kind),
     ...(name === '' ? [] : [`"${name}"`]),
-    ...(known.length > 0 ? [`(${known.join(', ')})`] : []),
+    ...(about.length > 0 ? [`(${about.join(', ')})`] : []),
   ].join(' ');
+}
+
+function listText(value: unknown): string {
+  return [value].flat().map(String).sort().join(' or ');
+}
+
+function shortOf(fingerprint: unknown): string {
+  return `${String(fingerprint).slice(0, 16)}…`;
+}
+
+/** Pinned keys by their ids, and a digest that tells them from others of the same ids. */
+function keysText(jwks: JsonObject): string {
+  const ids = Array.isArray(jwks.keys)
+    ? jwks.keys.flatMap((key) => (isJsonObject(key) ? [String(key.kid ?? '')] : []))
+    : [];
+  const digest = createHash('sha256')
+    .update(JSON.stringify(publicKeysIn(jwks)))
+    .digest('hex');
+  return `${ids.filter((id) => id !== '').join(' and ')} ${shortOf(digest)}`.trim();
 }
 
 /** The proof as a file has it. */

@@ -9,6 +9,8 @@ import { fileError, type NewFile, newFile, readSmallText } from '../files.ts';
 import type { Secret } from './kind.ts';
 
 export interface SecretPlaces {
+  /** Throws `refused` if two secrets would have one file, also where file names do not tell letters by their case. */
+  refuseTwins(objects: readonly { readonly name: string; readonly secrets: readonly string[] }[]): void;
   /**
    * Takes the places of an object's secrets, before it is made. Throws `refused` if one is taken; `isAgain` moves what
    * is there aside, which an earlier run has left.
@@ -57,6 +59,22 @@ export async function secretPlaces({ directory, recipient, show }: PlaceOptions)
   const seal = (text: string): string =>
     to ? sealToAge(text, to, (length) => new Uint8Array(randomBytes(length))) : text;
   return {
+    refuseTwins(objects) {
+      if (directory === undefined) return;
+      const seen = new Set<string>();
+      for (const { name, secrets } of objects) {
+        for (const label of secrets) {
+          const file = fileName(name, label);
+          if (!seen.has(file.toLowerCase())) {
+            seen.add(file.toLowerCase());
+            continue;
+          }
+          throw new KmsError('refused', `two secrets would be in ${file}; nothing was done`, {
+            hint: 'apply the two objects in runs of their own, with another --secrets-out each',
+          });
+        }
+      }
+    },
     async reserve(kind, name, labels, isAgain = false) {
       const kept: KeptSecret[] = [];
       const files = new Map<string, { readonly path: string; readonly file: NewFile }>();

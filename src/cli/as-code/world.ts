@@ -84,7 +84,8 @@ export async function wholeOf(desk: Desk, kind: KindName, found: Found): Promise
   return whole === 'unseen' ? found : whole;
 }
 
-async function ifAllowed<T>(request: Promise<T>): Promise<T | 'unseen'> {
+/** The answer, or `unseen` if the caller may not have it. */
+export async function ifAllowed<T>(request: Promise<T>): Promise<T | 'unseen'> {
   try {
     return await request;
   } catch (error) {

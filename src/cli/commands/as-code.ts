@@ -99,6 +99,7 @@ export async function apply(cli: ApplyCli): Promise<number> {
     const left: PlannedChanges = { ...made, steps };
     if (!cli.json) await showPlan(cli, left);
     needPossible(cli, steps, places !== undefined);
+    places?.refuseTwins(steps);
     const what = summary(left);
     // Removing takes a word, with or without a terminal; all else asks only on one, and a saved plan was agreed to.
     if (steps.some(isRemoving)) await confirm(cli, `takes away what is above: ${what}`);
@@ -143,10 +144,14 @@ function needPossible(cli: ApplyCli, steps: readonly Step[], hasPlaces: boolean)
   );
 }
 
-function isRemoving({ action, differences, isUnfinished }: Step): boolean {
+/** Whether somebody loses something by it: what is removed, can then not be brought back, or was another's. */
+function isRemoving(step: Step): boolean {
+  const { action, differences, isUnfinished, restorable, adopts, owner } = step;
   const isProofLost = differences.some(({ words = [] }) => words.some((line) => line.startsWith('- ')));
   const isSecretLost = differences.some(({ field, after }) => field === 'secret' && after === false);
-  return action === 'remove' || isProofLost || isSecretLost || isUnfinished === true;
+  const isTaken = adopts === true && owner !== undefined;
+  const isMadeAgain = isUnfinished === true || restorable !== undefined;
+  return action === 'remove' || isProofLost || isSecretLost || isTaken || isMadeAgain;
 }
 
 async function report(cli: ApplyCli, made: Plan, tasks: readonly Task[], applied: Applied): Promise<number> {

@@ -164,7 +164,7 @@ function Request({ request, ownId }: RequestProps) {
         />
         <details>
           <summary>The statement that is approved</summary>
-          <p>A passkey signs the digest of exactly this text (SHA-256).</p>
+          <p>To approve, a passkey signs the digest of exactly this text (SHA-256).</p>
           <pre>
             <code>{statement}</code>
           </pre>

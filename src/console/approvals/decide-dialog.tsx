@@ -1,9 +1,9 @@
 // DecideDialog asks for a word about a request: that it is approved or denied, or that the glass is broken for it. It
-// takes a second factor that is fresh: a passkey, which signs the digest of just this request, or a code.
+// takes a second factor that is fresh: a passkey, which signs just this word about just this request, or a code.
 import type { ApprovalRequest } from '../../api/approvals.ts';
 import type { AnswerTo, Client, InputOf } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';
-import { longestReason } from '../../model/approval-rules.ts';
+import { longestReason, type Verdict, wordText } from '../../model/approval-rules.ts';
 import { FieldProblems } from '../error-text.ts';
 import { hrefTo } from '../navigation.ts';
 import { CancelButton } from '../parts/button.tsx';
@@ -12,7 +12,7 @@ import { Choice, Field, TextArea } from '../parts/fields.tsx';
 import { Form, type FormValues } from '../parts/form.tsx';
 import { Loaded } from '../parts/messages.tsx';
 import { useAnswer, useState } from '../parts/state.ts';
-import { canUsePasskeys, passkeyHindrance, usePasskey } from '../passkeys.ts';
+import { canUsePasskeys, digestOf, passkeyHindrance, usePasskey } from '../passkeys.ts';
 import { actText, missingText } from './act-words.ts';
 
 export type Decision = 'approve' | 'deny' | 'breakGlass';
@@ -31,8 +31,16 @@ const words = {
   breakGlass: { title: 'Break the glass?', action: 'Break the glass', busy: 'Breaking it…', kind: 'danger' },
 } as const satisfies Readonly<Record<Decision, object>>;
 
+const verdictOf: Readonly<Record<Decision, Verdict>> = {
+  approve: 'approve',
+  deny: 'deny',
+  breakGlass: 'break-glass',
+};
+
 export function DecideDialog({ api, request, decision, onClose, onDecided }: DecideDialogProps) {
-  const answer = useAnswer((signal) => api.getApprovalOptions({ id: request.id }, { signal }));
+  const answer = useAnswer((signal) =>
+    api.getApprovalOptions({ id: request.id, verdict: verdictOf[decision] }, { signal }),
+  );
   return (
     <Dialog title={words[decision].title} onClose={onClose}>
       <p>
@@ -66,7 +74,7 @@ type Proof = 'passkey' | 'fresh' | 'code';
 const proofLabels: Readonly<Record<Proof, { readonly label: string; readonly hint: string }>> = {
   passkey: {
     label: 'With a passkey',
-    hint: 'Your passkey signs exactly this request, so that anybody can verify later what you said.',
+    hint: 'Your passkey signs this word about exactly this request, so that anybody can verify later what you said.',
   },
   fresh: { label: 'As just now', hint: 'You used a second factor within the last 5 minutes.' },
   code: { label: 'With a code', hint: 'Six digits from the app on your phone.' },
@@ -98,7 +106,7 @@ function DecideForm({ api, request, decision, options, onClose, onDecided, onSta
     const input = {
       id: request.id,
       ...(proof === 'code' && { code: values.text('code') }),
-      ...(proof === 'passkey' && { passkey: await signedBy(options, request) }),
+      ...(proof === 'passkey' && { passkey: await signedBy(options, request, verdictOf[decision]) }),
     };
     try {
       if (decision === 'breakGlass') return onDecided(await api.breakGlass({ ...input, reason }));
@@ -147,10 +155,12 @@ function DecideForm({ api, request, decision, options, onClose, onDecided, onSta
   );
 }
 
-/** The passkey's answer. Nothing but the request on the page is ever signed. */
-async function signedBy({ passkeyOptions }: Options, { digest }: ApprovalRequest) {
-  if (!passkeyOptions || passkeyOptions.challenge !== digest) {
-    throw new FieldProblems({}, 'The service asked to sign something else than this request. Nothing was signed.');
+/** The passkey's answer. Nothing but the chosen word about the statement on the page is ever signed. */
+async function signedBy({ passkeyOptions }: Options, { statement }: ApprovalRequest, verdict: Verdict) {
+  const digest = await digestOf(statement);
+  const challenge = verdict === 'approve' ? digest : await digestOf(wordText(verdict, digest));
+  if (passkeyOptions?.challenge !== challenge) {
+    throw new FieldProblems({}, 'The service asked to sign something else than this. Nothing was signed.');
   }
   const passkey: NonNullable<InputOf<'approveRequest'>['passkey']> = await usePasskey(passkeyOptions);
   return passkey;

@@ -66,7 +66,7 @@ export const approvalNotes: Readonly<Record<(typeof approvalEndpoints)[number]['
   getApprovalRequest: { description: ['Reads one request.'], params: request, problems: { 404: [noRequest] } },
   getApprovalOptions: {
     description: [
-      'Tells which second factors the caller could approve the request with. The challenge for a passkey is the digest of the request; the authenticator must verify who is there.',
+      'Tells which second factors the caller could say their word with. A passkey signs a challenge, and its authenticator must verify who is there. To approve, the challenge is the digest of the request. To deny, or to break the glass, it is SHA-256 of `{"digest":DIGEST,"v":"kms/approval-word/1","verdict":VERDICT}`, so that no signature can pass for another word.',
     ],
     params: request,
     problems: { 400: [noSession], 404: [noRequest] },

@@ -9,6 +9,7 @@ import {
   listApprovalRules,
   updateApprovalRule,
 } from '../../core/approval-rules.ts';
+import { signedChallenge } from '../../core/approval-statement.ts';
 import { freshFactor, type ProvenFactor } from '../../core/approval-words.ts';
 import {
   acknowledgeBrokenGlass,
@@ -21,10 +22,11 @@ import {
   withdrawRequest,
 } from '../../core/approvals.ts';
 import type { Caller, Context } from '../../core/context.ts';
-import { approvalOptions, type PasskeyPlace, type VerifiedUse, verifyApproval } from '../../core/passkeys.ts';
+import { approvalOptions, type PasskeyPlace, verifyApproval } from '../../core/passkeys.ts';
 import { checkCode, type Proof, usePasskey, useTotp } from '../../core/second-factors.ts';
 import { sessionOf } from '../../core/sessions.ts';
 import { KmsError } from '../../errors.ts';
+import type { Verdict } from '../../model/approval-rules.ts';
 import { tell } from '../approval-notices.ts';
 import type { Input, RoutesOf } from '../route.ts';
 import { atPace, placeOf, triedAs } from './second-factors.ts';
@@ -41,17 +43,17 @@ export const approvalRoutes: RoutesOf<(typeof approvalEndpoints)[number]['id']> 
       listApprovalRequests(ctx, { ...(state && { state }), mine: mine === 'true', inbox: inbox === 'true' }),
   },
   getApprovalRequest: (ctx, { params }) => getApprovalRequest(ctx, params),
-  getApprovalOptions: (ctx, input) => optionsFor(ctx, placeOf(input), input.params.id),
+  getApprovalOptions: (ctx, input) => optionsFor(ctx, placeOf(input), input.params.id, input.query.verdict),
   approveRequest: {
     async prepare(input, caller) {
-      const given = await look(input, caller, input.params.id, input.body);
+      const given = await look(input, caller, { ...input.params, verdict: 'approve' }, input.body);
       const { reason } = input.body;
       return (ctx) => giveWord(ctx, { ...input.params, verdict: 'approve', reason, factor: use(ctx, given) });
     },
   },
   denyRequest: {
     async prepare(input, caller) {
-      const given = await look(input, caller, input.params.id, input.body);
+      const given = await look(input, caller, { ...input.params, verdict: 'deny' }, input.body);
       const { reason } = input.body;
       return (ctx) => giveWord(ctx, { ...input.params, verdict: 'deny', reason, factor: use(ctx, given) });
     },
@@ -59,7 +61,7 @@ export const approvalRoutes: RoutesOf<(typeof approvalEndpoints)[number]['id']> 
   withdrawRequest: (ctx, { params }) => withdrawRequest(ctx, params),
   breakGlass: {
     async prepare(input, caller) {
-      const given = await look(input, caller, input.params.id, input.body);
+      const given = await look(input, caller, { ...input.params, verdict: 'break-glass' }, input.body);
       const { reason } = input.body;
       return (ctx) => {
         const answer = breakGlass(ctx, { ...input.params, reason, factor: use(ctx, given) });
@@ -73,12 +75,12 @@ export const approvalRoutes: RoutesOf<(typeof approvalEndpoints)[number]['id']> 
   acknowledgeBrokenGlass: (ctx, { params }) => acknowledgeBrokenGlass(ctx, params),
 };
 
-function optionsFor(ctx: Context, place: PasskeyPlace, id: string) {
+function optionsFor(ctx: Context, place: PasskeyPlace, id: string, verdict: Verdict = 'approve') {
   findKnown(ctx, id);
   const { digest = '' } = ctx.tx.approvalRequests.detailsOf(id) ?? {};
   sessionOf(ctx.caller);
   const factors = ctx.tx.secondFactors.of(ctx.caller.id);
-  const passkeyOptions = approvalOptions(place, digest, factors);
+  const passkeyOptions = approvalOptions(place, signedChallenge(verdict, digest), factors);
   const kinds = new Set(factors.map(({ data }) => data.kind));
   return {
     fresh: freshFactor(ctx) !== undefined,
@@ -98,14 +100,16 @@ interface Given {
 type Looked =
   | { readonly is: 'none' | 'wrong' }
   | { readonly is: 'code'; readonly proof: Proof & { is: 'totp' } }
-  | {
-      readonly is: 'passkey';
-      readonly use: Omit<VerifiedUse, 'challenge'>;
-      readonly assertion: Record<string, string>;
-    };
+  | ({ readonly is: 'passkey' } & Awaited<ReturnType<typeof verifyApproval>>);
+
+/** The word that a factor is for. */
+interface Subject {
+  readonly id: string;
+  readonly verdict: Verdict;
+}
 
 /** Looks at what came, without consuming it. */
-async function look(input: Input<unknown>, caller: Caller, id: string, { code, passkey }: Given): Promise<Looked> {
+async function look(input: Input<unknown>, caller: Caller, word: Subject, { code, passkey }: Given): Promise<Looked> {
   if (code === undefined && passkey === undefined) return { is: 'none' };
   sessionOf(caller);
   const { handle, appliance } = input;
@@ -115,11 +119,16 @@ async function look(input: Input<unknown>, caller: Caller, id: string, { code, p
       const proof = checkCode(tables, { userId: caller.id, code: code ?? '', now });
       return proof?.is === 'totp' ? { is: 'code', proof } : { is: 'wrong' };
     });
-  const check = passkey ? () => lookAtPasskey(input, caller, id, passkey) : byCode;
+  const check = passkey ? () => lookAtPasskey(input, caller, word, passkey) : byCode;
   return atPace(input, await triedAs(input, caller.id), check, ({ is }) => is !== 'wrong');
 }
 
-async function lookAtPasskey(input: Input<unknown>, caller: Caller, id: string, sent: SentAssertion): Promise<Looked> {
+async function lookAtPasskey(
+  input: Input<unknown>,
+  caller: Caller,
+  { id, verdict }: Subject,
+  sent: SentAssertion,
+): Promise<Looked> {
   const { store } = input.handle;
   const { factor, digest } = await store.transaction((tables) => ({
     factor: tables.secondFactors.of(caller.id).find(({ credentialId }) => credentialId === sent.id),
@@ -128,15 +137,7 @@ async function lookAtPasskey(input: Input<unknown>, caller: Caller, id: string, 
   if (digest === undefined) return { is: 'none' };
   try {
     const place = placeOf(input);
-    const use = await verifyApproval(place, factor, digest, sent);
-    const { publicKey, rpId } = use.data;
-    const { clientDataJSON, authenticatorData, signature } = sent.response;
-    const signed = { clientDataJSON, authenticatorData, signature };
-    return {
-      is: 'passkey',
-      use,
-      assertion: { credentialId: sent.id, publicKey, rpId, origin: place.origin, ...signed },
-    };
+    return { is: 'passkey', ...(await verifyApproval(place, factor, signedChallenge(verdict, digest), sent)) };
   } catch (error) {
     if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
     return { is: 'wrong' };

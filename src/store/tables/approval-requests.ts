@@ -246,6 +246,15 @@ export function approvalRequestTable(sql: Sql) {
       for (const { id } of sql.all<{ id: string }>(text, holder, most, kept)) erase(sql, id);
     },
 
+    /** The User for whom the passkey with this mark signed. */
+    signerOf(mark: string): string | undefined {
+      return sql.get<{ user_id: string }>('SELECT user_id FROM approval_signers WHERE mark = ?', mark)?.user_id;
+    },
+
+    noteSigner(mark: string, userId: string): void {
+      sql.run('INSERT INTO approval_signers (mark, user_id) VALUES (?, ?)', mark, userId);
+    },
+
     /** Oldest first. */
     wordsOf(requestId: string): ApprovalWord[] {
       const text = 'SELECT * FROM approval_words WHERE request_id = ? ORDER BY seq';

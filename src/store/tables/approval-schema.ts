@@ -55,6 +55,11 @@ export const approvalSchema: readonly string[] = [
     UNIQUE (request_id, user_id)
   )`,
   `CREATE INDEX approval_words_of ON approval_words (user_id)`,
+  // SHA-256 of the credential, and of the public key, of each passkey that signed a word. They outlive it and its User.
+  `CREATE TABLE approval_signers (
+    mark TEXT PRIMARY KEY,
+    user_id TEXT NOT NULL
+  )`,
   // `ways` is the number of the last way in (`ways_in`) that there was then.
   `CREATE TABLE broken_glass (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,

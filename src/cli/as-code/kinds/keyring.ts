@@ -6,7 +6,7 @@ import { kemOfPublicKey, publicKeySpki } from '../../../client/ring-keys.ts';
 import { flagName } from '../../../model/flags.ts';
 import { isJsonObject, type JsonObject } from '../../../model/json.ts';
 import { differing, differingWithin, grantedIn, present, withoutDefaults } from '../differing.ts';
-import type { Difference, Found, Kind, Problem, Wanted } from '../kind.ts';
+import type { Difference, Found, Kind, Problem, Restorable, Wanted } from '../kind.ts';
 import { keepingMark, marked, unmarked } from '../mark.ts';
 import { ifThere } from './account.ts';
 
@@ -96,6 +96,14 @@ export const keyringKind: Kind = {
     return [flagName(wanted ? 'keyring.config' : 'keyring.delete', found.name)];
   },
   secrets: () => [],
+  async restorable({ client }) {
+    const gone: Restorable[] = [];
+    for await (const ring of items(client.listKeyrings, { limit: 10_000, deleted: 'true' })) {
+      const { id, name, deletedAt, restorableUntil = '' } = ring;
+      if (deletedAt !== undefined) gone.push({ name, command: `kms keyring restore ${id}`, until: restorableUntil });
+    }
+    return gone;
+  },
   async create({ client, managedBy }, wanted) {
     const { publicKey, props, keyProps, config } = wanted.fields;
     await client.createKeyring({

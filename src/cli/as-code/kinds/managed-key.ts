@@ -9,17 +9,23 @@ import { type KeyState, movesFrom, stateAfter } from '../../../model/key-states.
 import { type KeyType, type KeyUse, keyUses, usesProblem, usualUses } from '../../../model/key-types.ts';
 import { reservedKeyNames } from '../../../model/names.ts';
 import { differing, withoutDefaults } from '../differing.ts';
-import type { Around, Desk, Difference, Found, Kind, Problem, Wanted } from '../kind.ts';
+import type { Around, Desk, Difference, Found, Kind, Problem, Restorable, Wanted } from '../kind.ts';
 import { keepingMark, marked, unmarked } from '../mark.ts';
 import { ifThere } from './account.ts';
 
 const dayLength = 86_400_000;
+const deletedToo = { limit: 10_000, deleted: 'true' } as const;
 
-function foundOf(key: ManagedKey): Found {
+interface FoundManagedKey extends Found {
+  readonly latestVersion: number;
+}
+
+function foundOf(key: ManagedKey): FoundManagedKey {
   const { props, ...mark } = unmarked(key.props);
   return {
     id: key.id,
     name: key.name,
+    latestVersion: key.latestVersion,
     fields: {
       type: key.type,
       uses: canonicalUses(key.uses),
@@ -83,8 +89,8 @@ function canonical(fields: JsonObject): JsonObject {
 const fixed = ['type', 'uses', 'derived', 'origin'] as const;
 
 function problems(wanted: Wanted, found: Found | undefined, changes: readonly Difference[], around: Around): Problem[] {
-  const own = [...(found ? changeProblems(changes, found) : newProblems(wanted)), ...dateProblems(wanted, found)];
-  return [...own, ...aliasProblems(wanted, around)];
+  const own = found ? [...changeProblems(changes, found), ...versionProblems(wanted, found)] : newProblems(wanted);
+  return [...own, ...dateProblems(wanted, found), ...tagProblems(wanted), ...aliasProblems(wanted, around)];
 }
 
 function newProblems({ name, fields }: Wanted): Problem[] {
@@ -128,6 +134,36 @@ function changeProblems(changes: readonly Difference[], { fields }: Found): Prob
   });
 }
 
+function versionProblems({ fields }: Wanted, found: Partial<FoundManagedKey> & Found): Problem[] {
+  const named = canonical(fields);
+  const { latestVersion } = found;
+  const [decrypts, encrypts] = (['minDecryptVersion', 'minEncryptVersion'] as const).map((field) =>
+    Number(named[field] ?? found.fields[field]),
+  );
+  // A state of the provider may lack it: the appliance judges.
+  if (latestVersion === undefined || decrypts === undefined || encrypts === undefined) return [];
+  if (named.minDecryptVersion !== undefined && decrypts > Math.max(1, latestVersion)) {
+    return [{ path: ['minDecryptVersion'], message: `the latest version is ${latestVersion}` }];
+  }
+  if (encrypts === 0 || (encrypts >= decrypts && encrypts <= latestVersion)) return [];
+  const path = [fields.minEncryptVersion === undefined ? 'minDecryptVersion' : 'minEncryptVersion'];
+  const message = `minEncryptVersion is 0, or a version from ${decrypts} to ${latestVersion}, not ${encrypts}`;
+  return fields.minEncryptVersion === undefined && fields.minDecryptVersion === undefined ? [] : [{ path, message }];
+}
+
+const mostTags = 50;
+const longestTag = 256;
+
+function tagProblems({ fields }: Wanted): Problem[] {
+  const entries = Object.entries(Object(fields.tags));
+  if (entries.length > mostTags) return [{ path: ['tags'], message: `expected at most ${mostTags} tags` }];
+  return entries.flatMap(([name, text]): Problem[] => {
+    const isText = typeof text === 'string' && text.length <= longestTag && name !== '' && name.length <= longestTag;
+    const message = `expected a name and a text of at most ${longestTag} characters`;
+    return isText ? [] : [{ path: ['tags', name], message }];
+  });
+}
+
 function dateProblems({ fields }: Wanted, found: Found | undefined): Problem[] {
   const wrong: Problem[] = [];
   const { activateAt, deactivateAt, state } = { ...found?.fields, ...fields };
@@ -162,9 +198,15 @@ function aliasProblems(wanted: Wanted, around: Around): Problem[] {
   return aliases.flatMap((alias, at): Problem[] => {
     const path = ['aliases', at];
     if (others.some(({ name }) => name === alias)) return [{ path, message: `a managed key has the name ${alias}` }];
+    const twins = around.wanted('managed-key').filter(({ name }) => name.toLowerCase() !== own);
+    const twin = twins.find(({ name, fields }) => {
+      const { aliases = [] } = canonical(fields);
+      return name.toLowerCase() === alias || (Array.isArray(aliases) && aliases.includes(alias));
+    });
+    if (twin) return [{ path, message: `the managed key ${twin.name} of the files has it, too` }];
     const holder = others.find((each) => Array.isArray(each.fields.aliases) && each.fields.aliases.includes(alias));
     return holder && kept(holder, alias)
-      ? [{ path, message: `the managed key ${holder.name} has the alias ${alias}` }]
+      ? [{ path, message: `the managed key ${holder.name} has the alias ${alias}: a run before this one can free it` }]
       : [];
   });
 }
@@ -259,6 +301,13 @@ export const managedKeyKind: Kind = {
   },
   flagsFor,
   secrets: () => [],
+  async restorable({ client }) {
+    const gone: Restorable[] = [];
+    for await (const { id, name, deletedAt, restorableUntil } of items(client.listManagedKeys, deletedToo)) {
+      if (deletedAt !== undefined) gone.push({ name, command: `kms key restore ${id}`, until: restorableUntil ?? '' });
+    }
+    return gone;
+  },
   async create({ client, managedBy }, { name, fields }) {
     const { minDecryptVersion: _, minEncryptVersion: __, ...given } = fields;
     // Cast: the schema has checked the fields; a new key has no other states.

@@ -89,7 +89,9 @@ export const userKind: Kind = {
     const holder = others.find(
       ({ name, fields }) => email !== undefined && [name, fields.email].some((each) => userKey(String(each)) === email),
     );
-    return holder ? [{ path: ['email'], message: `the user ${holder.name} has this address` }] : [];
+    return holder
+      ? [{ path: ['email'], message: `the user ${holder.name} has this address: a run before this one can free it` }]
+      : [];
   },
   flagsFor(wanted, found) {
     const held = grantedIn(found?.fields.flags);
