@@ -8,6 +8,7 @@ import { FieldProblems } from '../error-text.ts';
 import { actsText } from '../flags/abilities.ts';
 import { draftOf, draftProblems, type FlagDraft, flagsOf } from '../flags/draft.ts';
 import type { FormValues } from '../parts/form.tsx';
+import { typedMoment } from '../parts/search-fields.ts';
 import { windowText } from './act-words.ts';
 
 export interface RuleDraft {
@@ -118,11 +119,11 @@ function windowIn(text: string): 'once' | number {
   return text === 'once' ? 'once' : Number(text);
 }
 
-/** From `datetime-local`, in the reader's time zone. */
+/** Null if the field is empty. */
 function timeIn(text: string): number | null {
   if (text === '') return null;
-  const time = new Date(text).getTime();
-  if (Number.isNaN(time)) throw new FieldProblems({ expires: 'A date and a time.' });
+  const time = typedMoment(text);
+  if (time === undefined) throw new FieldProblems({ expires: 'A date and a time.' });
   return time;
 }
 
