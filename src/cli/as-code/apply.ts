@@ -1,13 +1,16 @@
 // Apply does the steps of a plan: those that depend on others after them, all others side by side. A failure leaves
-// whole steps done and others not begun, so that running it again goes on.
+// whole steps done and others not begun, and a change that waits for approval holds up only what needs it, so that
+// running it again goes on.
 import type { KindName } from '../../api/configuration.ts';
 import { KmsError } from '../../errors.ts';
+import type { JsonObject } from '../../model/json.ts';
 import { stateDigest } from './digest.ts';
-import type { After, Desk, Found, Wanted, Workplace } from './kind.ts';
+import type { After, Desk, Difference, Found, Wanted, Workplace } from './kind.ts';
 import { kinds } from './kind-table.ts';
 import { inParallel } from './parallel.ts';
-import type { Step } from './plan.ts';
+import { goingOn, type Step } from './plan.ts';
 import type { KeptSecret, ReservedPlaces, SecretPlaces } from './secret-places.ts';
+import { waitsAs } from './waiting.ts';
 import { World, wholeOf } from './world.ts';
 
 /** A step with the object that it is about, as the appliance has it now. */
@@ -47,10 +50,9 @@ export async function tasksOf(desk: Desk, steps: readonly Step[]): Promise<reado
     const { found } = sight;
     const now = sight.twins.length > 0 ? 'several' : found && stateDigest(found);
     if (now === step.before) return [{ step, found }];
-    // This very plan was cut off while it was made.
-    const isOurs = found?.isUnfinished && found.managedBy === desk.managedBy;
-    if (step.action === 'create' && isOurs) return [{ step: { ...step, isUnfinished: true }, found }];
     if (step.action === 'remove' ? !found : found && isDone(desk, step, object, found)) return [];
+    const rest = found && restOf(desk, step, object, found);
+    if (rest) return [{ step: rest, found }];
     const what = `${kinds[step.kind].noun[0]} ${step.name}`;
     throw new KmsError('refused', `${what} is not as it was when the plan was made; nothing was done`, {
       hint: 'make a new plan',
@@ -75,34 +77,79 @@ async function needRemovable(desk: Desk, { step, found }: Task, after: After, en
 }
 
 function isDone(desk: Desk, step: Step, wanted: Wanted, found: Found): boolean {
-  const isMarked = !step.adopts || found.managedBy === desk.managedBy;
-  return !found.isUnfinished && isMarked && kinds[step.kind].differences(wanted, found).length === 0;
+  return !found.isUnfinished && isMarked(desk, step, found) && kinds[step.kind].differences(wanted, found).length === 0;
+}
+
+function isMarked(desk: Desk, { adopts }: Step, { managedBy }: Found): boolean {
+  return !adopts || managedBy === desk.managedBy;
+}
+
+/** The rest of a step that an earlier run has begun; undefined if anything else has changed. */
+function restOf(desk: Desk, step: Step, wanted: Wanted, found: Found): Step | undefined {
+  const kind = kinds[step.kind];
+  const isOurs = found.managedBy === desk.managedBy;
+  if (step.action === 'remove') return undefined;
+  const secrets = kind.secrets(wanted, found);
+  if (step.action === 'create' && found.isUnfinished) {
+    return isOurs ? { ...step, secrets, ...goingOn(wanted, found) } : undefined;
+  }
+  const differences = kind.differences(wanted, found);
+  const rest: Step = {
+    ...step,
+    action: 'update',
+    differences,
+    secrets,
+    ...(kind.isHalfDone?.(wanted, found) && { isUnfinished: true }),
+  };
+  if (step.action === 'create') {
+    const isLater = ({ field }: Difference): boolean => kind.laterFields?.includes(field.split('.')[0] ?? '') === true;
+    return isOurs && differences.every(isLater) ? rest : undefined;
+  }
+  return step.before === stateDigest(takenBack(step, wanted, found, differences)) ? rest : undefined;
+}
+
+/** The object as it was before the step, if all that has changed since is part of the step. */
+function takenBack(step: Step, wanted: Wanted, found: Found, rest: readonly Difference[]): Found {
+  const kind = kinds[step.kind];
+  let { fields, managedBy } = found;
+  for (const planned of step.differences) {
+    const { field, before } = planned;
+    const isDone = !rest.some((each) => each.field === field);
+    if (field === 'props.managedBy') managedBy = before === undefined ? undefined : String(before);
+    else if (isDone || kind.isBetween?.(planned, wanted, found)) fields = withValue(fields, field.split('.'), before);
+  }
+  const { managedBy: _, ...others } = found;
+  return { ...others, fields, ...(managedBy !== undefined && { managedBy }) };
+}
+
+function withValue(fields: JsonObject, [name = '', ...rest]: readonly string[], value: unknown): JsonObject {
+  return { ...fields, [name]: rest.length === 0 ? value : withValue(Object(fields[name]), rest, value) };
 }
 
 /**
- * Tasks in groups, each after those before it: by what they refer to, then rules, which may stop all others; then
- * removals, of rules first; and the caller's own object, which may lose the flags for all this.
+ * Tasks in groups, each after those before it: removals that make room for others; then by what they refer to, then
+ * rules, which may stop all others; then the other removals, of rules first; and the caller's own object, which may
+ * lose the flags for all this.
  */
 function groupsOf(tasks: readonly Task[], caller: string): readonly (readonly Task[])[] {
   const order = Object.keys(kinds);
-  const made = new Set(
-    tasks.filter(({ step }) => step.action !== 'remove').map(({ step }) => keyOf(step.kind, step.name)),
-  );
+  const made = new Set(tasks.filter(({ step }) => step.action !== 'remove').map(({ step }) => keyOf(step)));
+  const first = new Set(tasks.flatMap(({ step }) => (step.after ?? []).map(keyOf)));
   const depth = ({ kind, name, fields = {} }: Step): number => {
     if (kind === 'tenant-limits') return 0;
     if (kind === 'rule') return 3;
     const references = kinds[kind].references({ kind, name, fields });
-    return references.some((each) => made.has(keyOf(each.kind, each.name))) ? 2 : 1;
+    return references.some((each) => made.has(keyOf(each))) ? 2 : 1;
   };
   const rank = ({ step, found }: Task): number => {
-    if (step.action === 'remove') return 4 + order.length - order.indexOf(step.kind);
+    if (step.action === 'remove') return first.has(keyOf(step)) ? -1 : 4 + order.length - order.indexOf(step.kind);
     return found?.id === caller ? Number.POSITIVE_INFINITY : depth(step);
   };
   const groups = Map.groupBy(tasks, rank);
   return [...groups].sort(([a], [b]) => a - b).map(([, group]) => group);
 }
 
-function keyOf(kind: KindName, name: string): string {
+function keyOf({ kind, name }: { readonly kind: KindName; readonly name: string }): string {
   return JSON.stringify([kind, kinds[kind].nameKey(name)]);
 }
 
@@ -114,31 +161,84 @@ interface ApplyOptions {
   onDone(step: Step): Promise<void>;
 }
 
-export async function applyTasks(
-  desk: Desk,
-  tasks: readonly Task[],
-  { places, signal, onDone }: ApplyOptions,
-): Promise<Applied> {
-  const done: Step[] = [];
-  const failed: Failure[] = [];
-  const secrets: KeptSecret[] = [];
-  // By then the appliance is as the steps before have made it.
-  const after = afterAll(tasks, []);
-  for (const group of groupsOf(tasks, desk.caller)) {
-    if (failed.length > 0) break;
-    await inParallel(group, async (task) => {
-      // An appliance that cannot be reached is not asked again and again.
-      if (signal.aborted || failed.some(({ error }) => isOfAll(error))) return;
-      try {
-        await doTask(desk, task, after, places, secrets);
-        done.push(task.step);
-        await onDone(task.step);
-      } catch (error) {
-        failed.push({ step: task.step, error });
-      }
-    });
+export async function applyTasks(desk: Desk, tasks: readonly Task[], options: ApplyOptions): Promise<Applied> {
+  const run = new Run(desk, tasks, options);
+  // Removals may make room under a limit for what was refused.
+  while (await run.pass());
+  return run;
+}
+
+/** Steps as they are done, each once those are done that it needs. */
+class Run implements Applied {
+  readonly done: Step[] = [];
+  readonly failed: Failure[] = [];
+  readonly secrets: KeptSecret[] = [];
+  readonly #desk: Desk;
+  readonly #options: ApplyOptions;
+  readonly #groups: readonly (readonly Task[])[];
+  readonly #left: Set<Step>;
+  /** Refused by a limit, under which removals of the plan may make room. */
+  #short: Failure[] = [];
+
+  constructor(desk: Desk, tasks: readonly Task[], options: ApplyOptions) {
+    this.#desk = desk;
+    this.#options = options;
+    this.#groups = groupsOf(tasks, desk.caller);
+    this.#left = new Set(tasks.map(({ step }) => step));
   }
-  return { done, failed, secrets };
+
+  /** Goes through all steps that are left. Returns whether another pass may get further. */
+  async pass(): Promise<boolean> {
+    this.#short = [];
+    const before = this.done.length;
+    for (const group of this.#groups) {
+      if (this.#isStopped()) break;
+      await inParallel(group, (task) => this.#try(task));
+    }
+    const isMore = this.#short.length > 0 && this.done.length > before && !this.#isStopped();
+    if (!isMore) this.failed.push(...this.#short);
+    return isMore;
+  }
+
+  /** A failure ends it with the steps beside; a change that waits for approval does not. */
+  #isStopped(): boolean {
+    return this.failed.some(({ error }) => waitsAs(error).length === 0);
+  }
+
+  async #try(task: Task): Promise<void> {
+    const { step } = task;
+    const { places, signal, onDone } = this.#options;
+    const isOver = signal.aborted || this.failed.some(({ error }) => isOfAll(error));
+    if (isOver || !this.#left.has(step) || this.failed.some((each) => each.step === step) || !this.#isReady(task))
+      return;
+    try {
+      await doTask(this.#desk, task, places, this.secrets);
+      this.#left.delete(step);
+      this.done.push(step);
+      await onDone(step);
+    } catch (error) {
+      const isRoomToCome = [...this.#left].some(({ action, kind }) => action === 'remove' && kind === step.kind);
+      const isShort = error instanceof KmsError && error.code === 'quota' && step.action === 'create' && isRoomToCome;
+      (isShort ? this.#short : this.failed).push({ step, error });
+    }
+  }
+
+  /** Whether all that the step needs is done. */
+  #isReady({ step, found }: Task): boolean {
+    const left = [...this.#left].filter((each) => each !== step);
+    const short = new Set(this.#short.map((each) => each.step));
+    if (found?.id === this.#desk.caller) return left.length === 0;
+    const { action, kind, name, fields = {}, after = [] } = step;
+    const changes = left.filter((each) => each.action !== 'remove');
+    if (action === 'remove') {
+      // It may be the former of something new.
+      const isFirst = left.some((each) => each.after?.some((one) => keyOf(one) === keyOf(step)));
+      return isFirst || changes.every((each) => each.kind !== kind || each.action !== 'create' || short.has(each));
+    }
+    if (kind === 'rule') return changes.every((each) => each.kind === kind);
+    const needed = new Set([...after, ...kinds[kind].references({ kind, name, fields })].map(keyOf));
+    return left.every((each) => !needed.has(keyOf(each)));
+  }
 }
 
 function isOfAll(error: unknown): boolean {
@@ -156,25 +256,20 @@ const noPlaces: ReservedPlaces = {
 };
 
 /** @param secrets gets those that were kept. */
-async function doTask(
-  desk: Desk,
-  task: Task,
-  after: After,
-  places: SecretPlaces | undefined,
-  secrets: KeptSecret[],
-): Promise<void> {
+async function doTask(desk: Desk, task: Task, places: SecretPlaces | undefined, secrets: KeptSecret[]): Promise<void> {
   const { step, found } = task;
   const kind = kinds[step.kind];
   if (step.action === 'remove') {
-    await needRemovable(desk, task, after);
+    // Whatever goes along is gone by now.
+    await needRemovable(desk, task, { leaving: new Set(), wanted: [] });
     if (found) await kind.remove?.(desk, found);
     return;
   }
-  const { name, fields = {}, isUnfinished } = step;
+  const { name, fields = {}, secrets: labels } = step;
+  const isAgain = step.isUnfinished === true || step.isContinued === true;
   // Before the object is made: a secret that cannot be kept is useless.
-  const reserved =
-    step.secrets.length > 0 && places ? await places.reserve(step.kind, name, step.secrets, isUnfinished) : noPlaces;
-  const workplace: Workplace = { ...desk, deliver: reserved.deliver, withdraw: reserved.withdraw };
+  const reserved = labels.length > 0 && places ? await places.reserve(step.kind, name, labels, isAgain) : noPlaces;
+  const workplace: Workplace = { ...desk, goesOn: true, deliver: reserved.deliver, withdraw: reserved.withdraw };
   const wanted: Wanted = { kind: step.kind, name, fields };
   try {
     if (step.action === 'create') await kind.create(workplace, wanted, found);

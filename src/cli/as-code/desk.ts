@@ -8,6 +8,7 @@ import type { Cli } from '../command.ts';
 import { type Connection, localOf, localUrl } from '../connect.ts';
 import type { Desk, Found } from './kind.ts';
 import { kinds } from './kind-table.ts';
+import { openRequests } from './waiting.ts';
 
 interface DeskOptions {
   readonly managedBy: string;
@@ -52,14 +53,19 @@ export async function deskAt(cli: Cli, connection: Connection, options: DeskOpti
   };
 }
 
-function withLists(desk: Omit<Desk, 'list'>): Desk {
+function withLists(desk: Omit<Desk, 'list' | 'asked'>): Desk {
   const lists = new Map<KindName, Promise<readonly Found[]>>();
+  let requests: ReturnType<Desk['asked']> | undefined;
   const whole: Desk = {
     ...desk,
     list(name) {
       const known = lists.get(name) ?? kinds[name].list(whole);
       lists.set(name, known);
       return known;
+    },
+    asked() {
+      requests ??= openRequests(desk.client, desk.caller);
+      return requests;
     },
   };
   return whole;

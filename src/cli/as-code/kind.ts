@@ -1,6 +1,7 @@
 // Kind is one kind of object that configuration files describe: how such objects are found on an appliance, compared
 // with a file, made, changed and removed. Each is a file in kinds/. It knows neither files nor plans, and asks the
 // appliance through the API alone, with the caller's flags.
+import type { ApprovalRequest } from '../../api/approvals.ts';
 import type { KindName } from '../../api/configuration.ts';
 import type { Client } from '../../client/client.ts';
 import type { JsonObject } from '../../model/json.ts';
@@ -22,8 +23,10 @@ export interface Found {
   readonly fields: JsonObject;
   /** `props.managedBy`: which configuration made it. Absent for objects that were made by hand. */
   readonly managedBy?: string;
-  /** An earlier run was cut off while it made the object: it is made again. */
+  /** An earlier run has not made the object whole: it was cut off, or waits for approval. */
   readonly isUnfinished?: true;
+  /** What is unfinished waits for approval, and has its secret in a safe place: known only in `detail`. */
+  readonly isKept?: true;
 }
 
 /** Another object that has to be there first. */
@@ -72,10 +75,17 @@ export interface Desk {
   readonly isUsedAllowed: boolean;
   /** All objects of another kind, read once. Throws `forbidden` if the caller may not list them. */
   list(kind: KindName): Promise<readonly Found[]>;
+  /** Own requests that wait for approval or have it, read once. */
+  asked(): Promise<readonly ApprovalRequest[]>;
 }
 
 /** An appliance, as it is changed: where the secrets of one object go. */
 export interface Workplace extends Desk {
+  /**
+   * Whether secrets that were kept outlast a change that is refused: then one that waits for approval is left as far as
+   * it came, and a later run goes on with it.
+   */
+  readonly goesOn: boolean;
   /** Keeps a secret. Rejects if it could not be kept; the kind then takes back whatever has it. */
   deliver(secret: Secret): Promise<void>;
   /** Drops the secrets that were kept for the object, or the one with this label: it was taken back. */
@@ -87,6 +97,8 @@ export interface Around {
   readonly isLocal: boolean;
   found(kind: KindName): readonly Found[];
   wanted(kind: KindName): readonly Wanted[];
+  /** Ids of those that the same plan removes. */
+  readonly leaving: ReadonlySet<string>;
 }
 
 /** A deleted object that a command brings back. */
@@ -140,8 +152,14 @@ export interface Kind {
    * one that is removed.
    */
   flagsFor(wanted: Wanted | undefined, found: Found | undefined, differences: readonly Difference[]): readonly string[];
-  /** Whether the change makes again what an earlier one, which was cut off, has left of secrets. */
+  /** Whether the change makes again what an earlier one, which was cut off, has left: it, or its secret. */
   isHalfDone?(wanted: Wanted, found: Found): boolean;
+  /** Whether the new object, or the change, needs what this one has, which is removed: then that goes first. */
+  needsRoomOf?(wanted: Wanted, leaving: Found): boolean;
+  /** Fields that a new object gets by requests of their own, after it is there. */
+  readonly laterFields?: readonly string[];
+  /** Whether a field that takes several requests is on its way between the two values of a planned difference. */
+  isBetween?(planned: Difference, wanted: Wanted, found: Found): boolean;
   /** Labels of the secrets that the change brings. */
   secrets(wanted: Wanted, found: Found | undefined): readonly string[];
   /** `unfinished` is what an earlier run has left of it. */

@@ -41,6 +41,8 @@ function notes({
   action,
   isUnseen,
   isUnfinished,
+  isContinued,
+  after,
   restorable,
   blocked,
   missingFlags,
@@ -53,6 +55,8 @@ function notes({
     ...(isUnfinished
       ? [`! an earlier run was cut off: ${action === 'create' ? 'it' : 'its secret'} is made again`]
       : []),
+    ...(isContinued ? ['an earlier run has kept its secret, and waited for approval: this goes on with it'] : []),
+    ...(after ?? []).map(({ kind, name }) => `! after the removal of ${titled(kind, name)}, which makes room for it`),
     ...(restorable ? [restoreNote(restorable)] : []),
     ...(owner === undefined ? [] : [`! belongs to the configuration ${owner}${adopts ? ', whose mark goes' : ''}`]),
     ...(adopts && owner === undefined ? ['! was not made from a configuration: it gets the mark'] : []),

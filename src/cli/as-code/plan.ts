@@ -10,8 +10,9 @@ import { stateDigest } from './digest.ts';
 import { type FileObject, FileProblems } from './files.ts';
 import type { Around, Desk, Difference, Found, Path, Restorable, Wanted } from './kind.ts';
 import { kinds } from './kind-table.ts';
+import { ifAllowed } from './kinds/account.ts';
 import { inParallel } from './parallel.ts';
-import { ifAllowed, type Sight, World, wholeOf } from './world.ts';
+import { type Sight, World, wholeOf } from './world.ts';
 
 type Action = 'create' | 'update' | 'remove';
 
@@ -35,6 +36,10 @@ export interface Step {
   readonly isUnseen?: true;
   /** It, or one of its secrets, is there half made: an earlier run was cut off. */
   readonly isUnfinished?: true;
+  /** It is there half made, with its secret kept: an earlier run waited for approval, and this goes on. */
+  readonly isContinued?: true;
+  /** Removals that make room for it, and go first. */
+  readonly after?: readonly Pick<Step, 'kind' | 'name'>[];
   /** A deleted one of that name can still be brought back; this makes another. */
   readonly restorable?: Restorable;
   /** Why it cannot be done now. */
@@ -83,7 +88,9 @@ export async function makePlan(
   const referred = objects.flatMap((object) => kinds[object.kind].references(object).map(({ kind }) => kind));
   await world.read([...objects.map(({ kind }) => kind), ...referred, ...removable]);
   const sights = await world.sights(objects);
+  const { removals, kept, leaving } = await removalsIn(desk, world, objects, removable, options);
   const around: Around = {
+    leaving: new Set(leaving.map(({ found }) => found.id)),
     isLocal: desk.local !== undefined,
     found: (kind) => world.all(kind),
     wanted: (kind) => objects.filter((object) => object.kind === kind),
@@ -93,13 +100,17 @@ export async function makePlan(
   for (const [at, object] of objects.entries()) {
     const sight = sights[at];
     if (!sight) continue;
-    checkObject(object, sight, { world, objects, around, options, problems });
-    const step = sight.found && sight.hidden ? hiddenStep(object, sight.hidden) : stepFor(desk, object, sight, options);
-    if (step) steps.push(step);
+    try {
+      checkObject(object, sight, { world, objects, around, options, problems });
+      const { found, hidden } = sight;
+      const step = found && hidden !== undefined ? hiddenStep(object, hidden) : stepFor(desk, object, sight, options);
+      if (step) steps.push({ ...step, ...roomFor(object, leaving) });
+    } catch (error) {
+      throw ownFault(object, error);
+    }
   }
   problems.refuse();
   const unlisted = removable.filter((name) => !world.isListed(name));
-  const { removals, kept } = await removalsIn(desk, world, objects, removable, options);
   const gone = await restorables(desk, steps);
   const noted = steps.map((step) => {
     const restorable = step.action === 'create' ? gone.get(keyOf(step)) : undefined;
@@ -107,6 +118,22 @@ export async function makePlan(
   });
   const changes = await inParallel(noted, (step) => judged(desk, step, sightOf(objects, sights, step)));
   return { steps: [...changes, ...removals], kept, unchanged: objects.length - steps.length, unlisted };
+}
+
+/** The files were compared, and no answer was read: what goes wrong then is a defect of this program. */
+function ownFault(object: FileObject, error: unknown): unknown {
+  if (error instanceof KmsError || !(error instanceof Error)) return error;
+  const { kind, name } = object;
+  return new KmsError('internal', `${object.at([])}: ${kinds[kind].noun[0]} ${name}: ${error.message}`, {
+    hint: 'this is a defect of kms: KMS_DEBUG=1 shows where',
+    cause: error,
+  });
+}
+
+function roomFor(object: FileObject, leaving: readonly Leaving[]): Pick<Step, 'after'> {
+  const { needsRoomOf } = kinds[object.kind];
+  const first = leaving.filter(({ kind, found }) => kind === object.kind && needsRoomOf?.(object, found));
+  return first.length === 0 ? {} : { after: first.map(({ kind, found: { name } }) => ({ kind, name })) };
 }
 
 function keyOf({ kind, name }: Pick<Step, 'kind' | 'name'>): string {
@@ -203,8 +230,8 @@ function stepFor(desk: Desk, object: FileObject, { found, isUnseen }: Sight, opt
       action: 'create',
       ...common,
       differences: [],
-      secrets: kind.secrets(wanted, undefined),
-      ...(found && { before: stateDigest(found), isUnfinished: true }),
+      secrets: kind.secrets(wanted, found),
+      ...(found && { before: stateDigest(found), ...goingOn(wanted, found) }),
       ...(isUnseen && { isUnseen: true }),
       missingFlags: missing(found, []),
     };
@@ -223,6 +250,11 @@ function stepFor(desk: Desk, object: FileObject, { found, isUnseen }: Sight, opt
     ...(kind.isHalfDone?.(wanted, found) && { isUnfinished: true as const }),
   };
   return { action: 'update', ...common, differences, before, secrets, missingFlags, ...more };
+}
+
+/** How an object is made that an earlier run has left unfinished. */
+export function goingOn(wanted: Wanted, found: Found): Pick<Step, 'isUnfinished' | 'isContinued'> {
+  return kinds[wanted.kind].isHalfDone?.(wanted, found) ? { isUnfinished: true } : { isContinued: true };
 }
 
 /** @param isSelf whether it is the caller itself, who may hold flags that it does not grant. */
@@ -263,15 +295,27 @@ function referrers(objects: readonly FileObject[]): ReadonlyMap<string, FileObje
   return new Map(named);
 }
 
+interface Leaving {
+  readonly kind: KindName;
+  readonly found: Found;
+}
+
+interface Removals {
+  readonly removals: readonly Step[];
+  readonly kept: readonly Kept[];
+  readonly leaving: readonly Leaving[];
+}
+
 async function removalsIn(
   desk: Desk,
   world: World,
   objects: readonly FileObject[],
   names: readonly KindName[],
   options: PlanOptions,
-): Promise<{ readonly removals: readonly Step[]; readonly kept: readonly Kept[] }> {
+): Promise<Removals> {
   const removals: Step[] = [];
   const kept: Kept[] = [];
+  const gone: Leaving[] = [];
   const leaving = new Set<string>();
   const named = referrers(objects);
   for (const name of names.toReversed()) {
@@ -293,6 +337,7 @@ async function removalsIn(
         continue;
       }
       leaving.add(found.id);
+      gone.push({ kind: name, found });
       const missingFlags = missingOf(kind.flagsFor(undefined, found, []), options, false);
       removals.push({
         action: 'remove',
@@ -305,5 +350,5 @@ async function removalsIn(
       });
     }
   }
-  return { removals, kept };
+  return { removals, kept, leaving: gone };
 }

@@ -27,8 +27,12 @@ export function proofsIn(fields: JsonObject): readonly JsonObject[] {
   return Array.isArray(fields.proofs) ? fields.proofs.filter(isJsonObject) : [];
 }
 
-/** The secret is no proof of the list. */
-export function proofChanges(wanted: readonly JsonObject[], shown: readonly Proof[]): ProofChanges {
+/** The secret is no proof of the list. `kept` are ids of proofs that are off, with their secrets in safe places. */
+export function proofChanges(
+  wanted: readonly JsonObject[],
+  shown: readonly Proof[],
+  kept: ReadonlySet<string>,
+): ProofChanges {
   const rest = new Set(shown.filter(({ kind }) => kind !== 'secret'));
   const added: JsonObject[] = [];
   const again: JsonObject[] = [];
@@ -41,8 +45,9 @@ export function proofChanges(wanted: readonly JsonObject[], shown: readonly Proo
       continue;
     }
     const active = each.active !== false;
-    // Its secret may be lost: it is switched on once that is kept, and then it is used.
-    if (active && !proof.active && proof.lastUsedAt === null && proofLabel(each) !== undefined) {
+    // It is switched on once its secret is kept, and then it is used: that secret may be lost.
+    const isLost = !kept.has(proof.id) && proof.lastUsedAt === null && proofLabel(each) !== undefined;
+    if (active && !proof.active && isLost) {
       added.push(each);
       again.push(each);
       continue;

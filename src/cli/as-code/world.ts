@@ -4,6 +4,7 @@ import type { KindName } from '../../api/configuration.ts';
 import { KmsError } from '../../errors.ts';
 import type { Desk, Found, Wanted } from './kind.ts';
 import { kinds } from './kind-table.ts';
+import { ifAllowed } from './kinds/account.ts';
 import { inParallel } from './parallel.ts';
 
 /** An object of a file, beside that of the appliance. */
@@ -82,14 +83,4 @@ export class World {
 export async function wholeOf(desk: Desk, kind: KindName, found: Found): Promise<Found> {
   const whole = await ifAllowed(kinds[kind].detail?.(desk, found, 'all') ?? Promise.resolve(found));
   return whole === 'unseen' ? found : whole;
-}
-
-/** The answer, or `unseen` if the caller may not have it. */
-export async function ifAllowed<T>(request: Promise<T>): Promise<T | 'unseen'> {
-  try {
-    return await request;
-  } catch (error) {
-    if (error instanceof KmsError && error.code === 'forbidden') return 'unseen';
-    throw error;
-  }
 }

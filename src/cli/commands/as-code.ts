@@ -11,6 +11,7 @@ import { makePlan, type PlannedChanges, type Step } from '../as-code/plan.ts';
 import { type Plan, readPlan, savePlan, sealedPlan } from '../as-code/plan-file.ts';
 import { planLines, summary, titled } from '../as-code/plan-text.ts';
 import { type KeptSecret, secretPlaces } from '../as-code/secret-places.ts';
+import { waitsAs } from '../as-code/waiting.ts';
 import type { CliOf } from '../command.ts';
 import { confirm, confirmAtTerminal } from '../confirm.ts';
 import { withClient } from '../connect.ts';
@@ -155,14 +156,18 @@ function isRemoving(step: Step): boolean {
 }
 
 async function report(cli: ApplyCli, made: Plan, tasks: readonly Task[], applied: Applied): Promise<number> {
-  const { done, failed, secrets } = applied;
+  const { done, failed: undone, secrets } = applied;
   const { digest, kept, unchanged } = made;
   const short = ({ action, kind, name }: Step) => ({ action, kind, name });
+  const requests = undone.map(({ step, error }) => ({ step, requests: waitsAs(error) }));
+  const waiting = requests.filter((each) => each.requests.length > 0);
+  const failed = undone.filter(({ error }) => waitsAs(error).length === 0);
   if (cli.json) {
     await printJson(cli, {
       plan: digest,
       done: done.map(short),
       failed: failed.map(({ step, error }) => ({ ...short(step), message: sentenceOf(error) })),
+      waiting: waiting.map((each) => ({ ...short(each.step), requests: each.requests })),
       secrets,
       kept,
       unchanged,
@@ -171,16 +176,27 @@ async function report(cli: ApplyCli, made: Plan, tasks: readonly Task[], applied
   for (const { step, error } of failed) {
     await say(cli.io, visible(`${titled(step.kind, step.name)}: ${sentenceOf(error)}`));
   }
-  const { signal } = cli.io;
-  const isStopped = signal.aborted && done.length + failed.length < tasks.length;
+  for (const { step, requests: ids } of waiting) {
+    await say(cli.io, visible(`${titled(step.kind, step.name)}: waits for approval as ${ids.join(', ')}`));
+  }
+  const left = tasks.length - done.length - undone.length;
   const count = `${done.length} of ${tasks.length} changes are done`;
-  if (isStopped) throw new Interrupted(`${count}, none is half done; run it again to go on`);
-  if (failed.length === 0) {
+  if (cli.io.signal.aborted && left > 0) throw new Interrupted(`${count}, none is half done; run it again to go on`);
+  if (undone.length === 0) {
     if (!cli.json && tasks.length > 0) await printLine(cli, `done; the records of it name the plan ${digest}`);
     return exitCodes.done;
   }
-  throw new KmsError('refused', `${count}, ${failed.length} failed`, {
-    hint: 'run it again to go on: what is done stays done',
+  const parts = [
+    count,
+    ...(failed.length > 0 ? [`${failed.length} failed`] : []),
+    ...(waiting.length > 0 ? [`${waiting.length} ${waiting.length === 1 ? 'waits' : 'wait'} for approval`] : []),
+    ...(left > 0 ? [`${left} ${left === 1 ? 'comes' : 'come'} after that`] : []),
+  ];
+  throw new KmsError('refused', parts.join(', '), {
+    hint:
+      failed.length > 0
+        ? 'run it again to go on: what is done stays done'
+        : 'run it again once they are approved: what is done stays done',
   });
 }
 

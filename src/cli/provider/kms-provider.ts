@@ -74,6 +74,9 @@ export function kmsProvider(cli: Cli): KmsProvider {
       ...desk,
       // Read each time: other resources change them.
       list: (name) => kinds[name].list(place),
+      asked: async () => [],
+      // A secret gets into the state only with its whole object.
+      goesOn: false,
       deliver,
       // Nothing is kept before the object is made.
       withdraw: async () => undefined,

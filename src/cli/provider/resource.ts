@@ -245,7 +245,7 @@ async function refusals(
   const differences = found ? kind.differences(wanted, found) : [];
   const isLocal = await options.isLocal();
   if (kind.onlyHere !== undefined && !isLocal) return [{ path: [], message: kind.onlyHere }];
-  const around = { isLocal, found: () => [], wanted: () => [] };
+  const around = { isLocal, found: () => [], wanted: () => [], leaving: new Set<string>() };
   const problems = kind.problems(wanted, found ?? alwaysThere(kind, wanted), differences, around);
   const named = problems.map(({ path, message }) => ({
     ...problemAt(fields, path, message),

@@ -21,6 +21,16 @@ export async function ifThere<T>(request: Promise<T>): Promise<T | undefined> {
   }
 }
 
+/** The answer, or `unseen` if the caller may not have it. */
+export async function ifAllowed<T>(request: Promise<T>): Promise<T | 'unseen'> {
+  try {
+    return await request;
+  } catch (error) {
+    if (error instanceof KmsError && error.code === 'forbidden') return 'unseen';
+    throw error;
+  }
+}
+
 export const accountKind: Kind = {
   name: 'account',
   noun: ['account', 'accounts'],

@@ -2,6 +2,7 @@
 // and becomes active once the secret is kept: a run that is cut off leaves nothing live whose secret is lost, but a
 // mark or a switch by which the next one sees what to make again.
 import type { SafeApiKey } from '../../../api/apikeys.ts';
+import type { ApprovalRequest } from '../../../api/approvals.ts';
 import type { Proof } from '../../../api/proofs.ts';
 import type { AnswerTo, InputOf } from '../../../client/client.ts';
 import { items } from '../../../client/pages.ts';
@@ -12,14 +13,36 @@ import { differing, grantedIn, plainFlags, present, withoutDefaults } from '../d
 import type { Desk, Difference, Found, Kind, Problem, Wanted, Workplace } from '../kind.ts';
 import { keepingMark, marked, unmarked } from '../mark.ts';
 import { exportedProof, proofChanges, proofLabel, proofProblems, proofsIn, proofText } from '../proof-matching.ts';
-import { ifThere } from './account.ts';
+import { eachOrWaiting, waitsAs } from '../waiting.ts';
+import { ifAllowed, ifThere } from './account.ts';
 
 interface FoundKey extends Found {
-  /** Read only in `detail`. */
+  /** Read only in `detail`, as what follows. */
   readonly proofs?: readonly Proof[];
+  /** Ids of proofs that wait for being switched on: their secrets are kept. */
+  readonly keptProofs?: ReadonlySet<string>;
+  /** A new secret is kept, and only the mark says still that it is being made. */
+  readonly isSecretKept?: true;
 }
 
-function foundOf(key: SafeApiKey, uids: ReadonlyMap<string, string>, proofs?: readonly Proof[]): FoundKey {
+/** What open requests of the caller tell about a key that is not whole: each was made after a secret was kept. */
+function keptIn(asked: readonly ApprovalRequest[], keyid: string, mark: string | undefined) {
+  const own = asked.filter(
+    ({ operation, object }) => object?.id === keyid && ['updateApiKey', 'addProof', 'updateProof'].includes(operation),
+  );
+  const switches = own.filter(({ operation, shown }) => operation === 'updateProof' && shown.body?.active === true);
+  const isMarkedWhole = own.some(
+    ({ operation, shown }) => operation === 'updateApiKey' && Object(shown.body?.props).managedBy === mark,
+  );
+  return { own, isMarkedWhole, keptProofs: new Set(switches.map(({ shown }) => String(shown.parameters.proof))) };
+}
+
+function foundOf(
+  key: SafeApiKey,
+  uids: ReadonlyMap<string, string>,
+  proofs?: readonly Proof[],
+  asked: readonly ApprovalRequest[] = [],
+): FoundKey {
   const { props, lacks, ...mark } = unmarked(key.props);
   // A key that was ever live is whole, whatever its properties say.
   const isUnfinished = lacks === 'all' && !key.active && key.lastUsedAt === null;
@@ -37,17 +60,28 @@ function foundOf(key: SafeApiKey, uids: ReadonlyMap<string, string>, proofs?: re
       proofs: proofs.filter(({ kind }) => kind !== 'secret').map(exportedProof),
     }),
   };
-  const unfinished = isUnfinished && { isUnfinished: true as const };
-  return { id: key.keyid, name: key.name, fields, ...(proofs && { proofs }), ...mark, ...unfinished };
+  const { own, isMarkedWhole, keptProofs } = keptIn(asked, key.keyid, mark.managedBy);
+  return {
+    id: key.keyid,
+    name: key.name,
+    fields,
+    ...(proofs && { proofs, keptProofs }),
+    ...mark,
+    ...(isUnfinished && { isUnfinished }),
+    ...(isUnfinished && own.length > 0 && { isKept: true }),
+    ...(lacks === 'secret' && isMarkedWhole && { isSecretKept: true }),
+  };
+}
+
+/** Whether what is unfinished is gone on with. A secret that it has and should not have is made again without. */
+function isResumed({ fields }: Wanted, found: FoundKey): boolean {
+  return found.isKept === true && (fields.secret !== false) === found.fields.secret;
 }
 
 /** The uids of accounts by their ids; empty for a caller who may not see them. */
 async function uidsAt(desk: Desk): Promise<ReadonlyMap<string, string>> {
-  const accounts = await desk.list('account').catch((error) => {
-    if (error instanceof KmsError && error.code === 'forbidden') return [];
-    throw error;
-  });
-  return new Map(accounts.map(({ id, name }) => [id, name]));
+  const accounts = await ifAllowed(desk.list('account'));
+  return new Map((accounts === 'unseen' ? [] : accounts).map(({ id, name }) => [id, name]));
 }
 
 function canonicalAddresses(addresses: unknown): readonly string[] {
@@ -69,25 +103,44 @@ function differences({ fields }: Wanted, found: FoundKey): Difference[] {
 }
 
 function proofDifferences(fields: JsonObject, found: FoundKey): Difference[] {
-  const { proofs = [] } = found;
-  const { added, switched, removed } = changesOf(fields, proofs);
-  const words = [
-    ...added.map((proof) => `+ ${proofText(proof)}`),
-    ...switched.map(({ proof, active }) => `~ ${proofText({ ...proof })}: switched ${active ? 'on' : 'off'}`),
-    ...removed.map((proof) => `- ${proofText({ ...proof })}`),
-  ];
+  const { added, switched, removed } = changesOf(fields, found);
+  const words = [...added.map(addedText), ...switched.map(switchText), ...removed.map(removedText)];
   if (words.length === 0) return [];
   return [{ field: 'proofs', before: found.fields.proofs, after: fields.proofs, words }];
 }
 
 /** Proofs that no appliance would take are told as problems: they count as added here. */
-function changesOf(fields: JsonObject, proofs: readonly Proof[]): ReturnType<typeof proofChanges> {
+function changesOf(
+  fields: JsonObject,
+  { proofs = [], keptProofs = new Set() }: Partial<FoundKey> = {},
+): ReturnType<typeof proofChanges> {
   try {
-    return proofChanges(proofsIn(fields), proofs);
+    return proofChanges(proofsIn(fields), proofs, keptProofs);
   } catch (error) {
     if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
     return { added: proofsIn(fields), again: [], switched: [], removed: [] };
   }
+}
+
+/** Whether each proof that is there, or is still missing, is part of the planned change; a secret may be lost. */
+function isBetween({ field, words = [] }: Difference, { fields }: Wanted, found: FoundKey): boolean {
+  if (field === 'secret') return found.fields.secret === null;
+  if (field !== 'proofs') return false;
+  const { added, again, switched, removed } = changesOf(fields, found);
+  const isRemnant = ({ kind, name, active, lastUsedAt }: Proof): boolean =>
+    !active && lastUsedAt === null && again.some((each) => each.kind === kind && (each.name ?? '') === name);
+  return (
+    added.every((proof) => words.includes(addedText(proof))) &&
+    switched.every((each) => words.includes(switchText(each)) || found.keptProofs?.has(each.proof.id)) &&
+    removed.every((proof) => words.includes(removedText(proof)) || isRemnant(proof))
+  );
+}
+
+const addedText = (proof: JsonObject): string => `+ ${proofText(proof)}`;
+const removedText = (proof: Proof): string => `- ${proofText({ ...proof })}`;
+
+function switchText({ proof, active }: ReturnType<typeof proofChanges>['switched'][number]): string {
+  return `~ ${proofText({ ...proof })}: switched ${active ? 'on' : 'off'}`;
 }
 
 function problems({ fields }: Wanted, found: FoundKey | undefined): Problem[] {
@@ -104,18 +157,21 @@ function problems({ fields }: Wanted, found: FoundKey | undefined): Problem[] {
     wrong.push({ path: ['expiresAt'], message: 'expected a time to come: the key would never work' });
   }
   const proofs = proofsIn(fields);
-  return [...wrong, ...proofProblems(proofs, changesOf(fields, found?.proofs ?? []).added)];
+  return [...wrong, ...proofProblems(proofs, changesOf(fields, found).added)];
 }
 
-function secrets({ fields }: Wanted, found: FoundKey | undefined): string[] {
-  const isSecretNew = found ? fields.secret === true && found.fields.secret !== true : fields.secret !== false;
-  const added = changesOf(fields, found?.proofs ?? []).added;
+function secrets(wanted: Wanted, there: FoundKey | undefined): string[] {
+  const { fields } = wanted;
+  const found = there?.isUnfinished && !isResumed(wanted, there) ? undefined : there;
+  const isLacking = found && !found.isSecretKept && found.fields.secret !== true;
+  const isSecretNew = found ? fields.secret === true && isLacking : fields.secret !== false;
+  const { added } = changesOf(fields, found);
   return [...(isSecretNew ? ['apikey'] : []), ...added.flatMap((proof) => proofLabel(proof) ?? [])];
 }
 
 /**
- * Adds a proof and keeps its secret, and switches it on only then; if that fails, the proof is removed again. Resolves
- * to its id.
+ * Adds a proof and keeps its secret, and switches it on only then; if that fails, the proof is removed again, unless
+ * only the switch waits for approval. Resolves to its id.
  */
 export async function addProof(desk: Workplace, keyid: string, proof: JsonObject): Promise<string> {
   const { client } = desk;
@@ -132,6 +188,7 @@ export async function addProof(desk: Workplace, keyid: string, proof: JsonObject
     if (isLater) await client.updateProof({ keyid, proof: made.id, active: true });
     return made.id;
   } catch (cause) {
+    if (desk.goesOn && waitsAs(cause).length > 0) throw cause;
     const left = await goneAfter(client.removeProof({ keyid, proof: made.id }), `the proof ${made.id}`);
     if (left.isGone) await desk.withdraw(label);
     throw lost(`the proof ${proofText(proof)} could not be made whole, ${left.words}`, cause);
@@ -168,11 +225,12 @@ function lost(what: string, cause: unknown): KmsError {
   return new KmsError('refused', `${what}: ${why}`, { cause });
 }
 
-async function create(desk: Workplace, wanted: Wanted, unfinished?: Found): Promise<void> {
+async function create(desk: Workplace, wanted: Wanted, unfinished?: FoundKey): Promise<void> {
   const { client, managedBy } = desk;
+  if (unfinished && isResumed(wanted, unfinished)) return finish(desk, wanted, unfinished);
   if (unfinished) await ifThere(client.deleteApiKeyById({ keyid: unfinished.id }));
   const { name, fields } = wanted;
-  const { proofs: _, active = true, props, secret, ...given } = fields;
+  const { proofs, active = true, props, secret, ...given } = fields;
   const isLater = secrets(wanted, undefined).length > 0;
   // Cast: the schema has checked the fields.
   const key = await client.createApiKey({
@@ -184,16 +242,48 @@ async function create(desk: Workplace, wanted: Wanted, unfinished?: Found): Prom
     active: active === true && !isLater,
     props: marked(props, managedBy, isLater ? 'all' : undefined),
   } as InputOf<'createApiKey'>);
+  const { keyid } = key;
   try {
     if (secret !== false) await desk.deliver({ label: 'apikey', text: `${key.key}\n` });
-    for (const proof of proofsIn(fields)) await addProof(desk, key.keyid, proof);
-    const whole = { op: 'replace', active: active === true, props: marked(props, managedBy) } as const;
-    if (isLater) await client.updateApiKey({ apikeyid: key.keyid, ...whole });
+    await changeProofs(desk, keyid, { added: proofsIn(fields), again: [], switched: [], removed: [] });
+    if (isLater) await client.updateApiKey({ apikeyid: keyid, ...wholeOf(desk, fields) });
   } catch (cause) {
-    const left = await goneAfter(client.deleteApiKeyById({ keyid: key.keyid }), `the API key ${key.keyid}`);
+    // Its secret is kept: the next run goes on with this key.
+    if (desk.goesOn && waitsAs(cause).length > 0) throw cause;
+    const left = await goneAfter(client.deleteApiKeyById({ keyid }), `the API key ${keyid}`);
     if (left.isGone) await desk.withdraw();
     throw lost(`it could not be made whole, ${left.words}`, cause);
   }
+}
+
+/** Switches a new key on, and takes off the mark that it is being made. */
+function wholeOf({ managedBy }: Workplace, { active = true, props }: JsonObject) {
+  return { op: 'replace', active: active === true, props: marked(props, managedBy) } as const;
+}
+
+/** Goes on with a key that is off and has its secret kept; the file may have changed since. */
+async function finish(desk: Workplace, wanted: Wanted, found: FoundKey): Promise<void> {
+  const { active: _, props: __, secret: ___, proofs = [], ...rest } = wanted.fields;
+  const fields = { flags: {}, expiresAt: null, allowedAddresses: [], ...rest };
+  const given = await plainChange(desk, fields, differences({ ...wanted, fields }, found));
+  await changeProofs(desk, found.id, changesOf({ proofs }, found));
+  // Cast: the schema has checked the fields.
+  const input = { apikeyid: found.id, ...given, ...wholeOf(desk, wanted.fields) } as InputOf<'updateApiKey'>;
+  await desk.client.updateApiKey(input);
+}
+
+/** The part of a change that is one request. */
+async function plainChange(
+  { client }: Workplace,
+  fields: JsonObject,
+  changes: readonly Difference[],
+): Promise<JsonObject> {
+  const changed = new Set(changes.map(({ field }) => field));
+  const plain = ['flags', 'active', 'expiresAt', 'allowedAddresses'].filter((field) => changed.has(field));
+  const given = Object.fromEntries(plain.map((field) => [field, fields[field]]));
+  if (!changed.has('accountId')) return given;
+  const account = await client.getAccount({ id: String(fields.accountId), uid: true });
+  return { ...given, references: { accountId: account.id } };
 }
 
 async function update(
@@ -204,29 +294,36 @@ async function update(
 ): Promise<void> {
   const { client } = desk;
   const changed = new Set(changes.map(({ field }) => field));
-  const plain = ['flags', 'active', 'expiresAt', 'allowedAddresses'].filter((field) => changed.has(field));
-  const given = Object.fromEntries(plain.map((field) => [field, fields[field]]));
-  if (changed.has('props')) given.props = keepingMark(fields.props, found);
-  if (changed.has('accountId')) {
-    const account = await client.getAccount({ id: String(fields.accountId), uid: true });
-    given.references = { accountId: account.id };
-  }
+  const isSecretNew = changed.has('secret') && fields.secret === true;
+  const plain = await plainChange(desk, fields, changes);
+  // A new secret brings the properties along.
+  const given = changed.has('props') && !isSecretNew ? { ...plain, props: keepingMark(fields.props, found) } : plain;
   if (Object.keys(given).length > 0) {
     // Cast: the schema has checked the fields.
     await client.updateApiKey({ apikeyid: found.id, op: 'replace', ...given } as InputOf<'updateApiKey'>);
   }
-  // The new comes before the old goes, so that a program can always log in; what proves nothing makes room first.
-  const keyid = found.id;
-  if (changed.has('secret'))
-    await (fields.secret === true ? addSecret(desk, fields, found) : removeSecret(desk, found));
-  const proofs = changed.has('proofs') ? changesOf(fields, found.proofs ?? []) : undefined;
-  const [live, off] = [true, false].map((active) => proofs?.removed.filter((proof) => proof.active === active) ?? []);
-  for (const { id } of off ?? []) await client.removeProof({ keyid, proof: id });
-  for (const proof of proofs?.added ?? []) await addProof(desk, keyid, proof);
-  for (const { proof, active } of proofs?.switched ?? []) {
-    await client.updateProof({ keyid, proof: proof.id, active });
-  }
-  for (const { id } of live ?? []) await client.removeProof({ keyid, proof: id });
+  if (changed.has('secret')) await (isSecretNew ? addSecret(desk, fields, found) : removeSecret(desk, fields, found));
+  if (changed.has('proofs')) await changeProofs(desk, found.id, changesOf(fields, found));
+}
+
+/** The new comes before the old goes, so that a program can always log in; what proves nothing makes room first. */
+async function changeProofs(desk: Workplace, keyid: string, changes: ReturnType<typeof proofChanges>): Promise<void> {
+  const { client } = desk;
+  const { added, switched, removed } = changes;
+  const [live, off] = [true, false].map((active) => removed.filter((proof) => proof.active === active));
+  await eachOrWaiting(off ?? [], ({ id }) => client.removeProof({ keyid, proof: id }));
+  await eachOrWaiting(
+    [
+      ...added.map((proof) => () => addProof(desk, keyid, proof)),
+      ...switched.map(
+        ({ proof, active }) =>
+          () =>
+            client.updateProof({ keyid, proof: proof.id, active }),
+      ),
+    ],
+    (change) => change(),
+  );
+  await eachOrWaiting(live ?? [], ({ id }) => client.removeProof({ keyid, proof: id }));
 }
 
 /** The mark says that it is being made: a secret has no switch. */
@@ -234,29 +331,34 @@ async function addSecret(desk: Workplace, fields: JsonObject, found: FoundKey): 
   const { client } = desk;
   const props = fields.props ?? found.fields.props;
   const setProps = (all: JsonObject) => client.updateApiKey({ apikeyid: found.id, op: 'replace', props: all });
-  await setProps(marked(props, found.managedBy ?? '', 'secret'));
-  if (found.fields.secret === null) await ifThere(client.removeProof({ keyid: found.id, proof: 'secret' }));
-  try {
-    await addProof(desk, found.id, { kind: 'secret' });
-  } catch (error) {
-    // Another run was faster: that secret is not lost.
-    if (error instanceof KmsError && error.code === 'conflict') await setProps(keepingMark(props, found));
-    throw error;
+  if (!found.isSecretKept) {
+    const isBegun = found.fields.secret === null;
+    const isThere = found.proofs?.some(({ kind }) => kind === 'secret');
+    if (!isBegun) await setProps(marked(props, found.managedBy ?? '', 'secret'));
+    if (isBegun && isThere) await ifThere(client.removeProof({ keyid: found.id, proof: 'secret' }));
+    try {
+      await addProof(desk, found.id, { kind: 'secret' });
+    } catch (error) {
+      // Another run was faster: that secret is not lost.
+      if (error instanceof KmsError && error.code === 'conflict') await setProps(keepingMark(props, found));
+      throw error;
+    }
   }
   await setProps(keepingMark(props, found));
 }
 
-async function removeSecret({ client }: Workplace, found: FoundKey): Promise<void> {
+async function removeSecret({ client }: Workplace, fields: JsonObject, found: FoundKey): Promise<void> {
   await ifThere(client.removeProof({ keyid: found.id, proof: 'secret' }));
   if (found.fields.secret !== null) return;
-  const props = keepingMark(found.fields.props, found);
+  const props = keepingMark(fields.props ?? found.fields.props, found);
   await client.updateApiKey({ apikeyid: found.id, op: 'replace', props });
 }
 
-function flagsFor(wanted: Wanted | undefined, found: Found | undefined): readonly string[] {
+function flagsFor(wanted: Wanted | undefined, found: FoundKey | undefined): readonly string[] {
   const held = grantedIn(found?.fields.flags);
   if (!wanted) return ['apikey.delete', ...held];
-  if (found?.isUnfinished) return ['apikey.delete', ...held, ...flagsFor(wanted, undefined)];
+  if (found?.isUnfinished && !isResumed(wanted, found))
+    return ['apikey.delete', ...held, ...flagsFor(wanted, undefined)];
   // A proof hands out all flags of the key.
   const proofs = proofsIn(wanted.fields).length > 0 || secrets(wanted, found).length > 0;
   const action = found ? ['apikey.update'] : ['apikey.create', ...(proofs ? ['apikey.update'] : [])];
@@ -289,17 +391,22 @@ export const apiKeyKind: Kind = {
     return found;
   },
   async detail(desk, found, fields) {
-    if (fields !== 'all' && fields.proofs === undefined && fields.secret === undefined) return found;
+    const isNamed = fields === 'all' || fields.proofs !== undefined || fields.secret !== undefined;
+    if (!isNamed && !found.isUnfinished) return found;
     const { proofs, ...key } = await desk.client.getApiKey({ apikeyid: found.id, proofs: true });
-    return foundOf(key, await uidsAt(desk), proofs);
+    const isBegun = unmarked(key.props).lacks !== undefined || proofs?.some(({ active }) => !active);
+    return foundOf(key, await uidsAt(desk), proofs, isBegun ? await desk.asked() : []);
   },
   differences,
   problems: (wanted, found) => problems(wanted, found),
   flagsFor,
-  isHalfDone({ fields }, found: FoundKey) {
-    const isSecretLost = fields.secret === true && found.fields.secret === null;
-    return isSecretLost || changesOf(fields, found.proofs ?? []).again.length > 0;
+  isHalfDone(wanted, found: FoundKey) {
+    const { fields } = wanted;
+    if (found.isUnfinished) return !isResumed(wanted, found);
+    const isSecretLost = fields.secret === true && found.fields.secret === null && !found.isSecretKept;
+    return isSecretLost || changesOf(fields, found).again.length > 0;
   },
+  isBetween,
   secrets,
   create,
   update,

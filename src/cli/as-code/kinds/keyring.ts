@@ -104,6 +104,7 @@ export const keyringKind: Kind = {
     }
     return gone;
   },
+  laterFields: ['config'],
   async create({ client, managedBy }, wanted) {
     const { publicKey, props, keyProps, config } = wanted.fields;
     await client.createKeyring({
@@ -112,7 +113,7 @@ export const keyringKind: Kind = {
       props: marked(props, managedBy),
       ...present({ keyProps: isJsonObject(keyProps) ? keyProps : undefined }),
     });
-    if (isJsonObject(config)) await client.putConfig({ ringname: wanted.name, config });
+    if (isJsonObject(config)) await client.putConfig({ ringname: wanted.name.toLowerCase(), config });
   },
   async update({ client }, wanted, found, changes) {
     await client.putConfig({ ringname: found.name, config: configChange(wanted, changes, found) });

@@ -11,7 +11,7 @@ import { reservedKeyNames } from '../../../model/names.ts';
 import { differing, withoutDefaults } from '../differing.ts';
 import type { Around, Desk, Difference, Found, Kind, Problem, Restorable, Wanted } from '../kind.ts';
 import { keepingMark, marked, unmarked } from '../mark.ts';
-import { ifThere } from './account.ts';
+import { ifAllowed, ifThere } from './account.ts';
 
 const dayLength = 86_400_000;
 const deletedToo = { limit: 10_000, deleted: 'true' } as const;
@@ -191,6 +191,7 @@ function aliasProblems(wanted: Wanted, around: Around): Problem[] {
   const own = wanted.name.toLowerCase();
   const others = around.found('managed-key').filter(({ name }) => name !== own);
   const kept = (other: Found, alias: string): boolean => {
+    if (around.leaving.has(other.id)) return false;
     const file = around.wanted('managed-key').find(({ name }) => name.toLowerCase() === other.name);
     const after = file && canonical(file.fields).aliases;
     return Array.isArray(after) ? after.includes(alias) : true;
@@ -308,11 +309,22 @@ export const managedKeyKind: Kind = {
     }
     return gone;
   },
-  async create({ client, managedBy }, { name, fields }) {
-    const { minDecryptVersion: _, minEncryptVersion: __, ...given } = fields;
+  laterFields: ['aliases'],
+  /** Aliases move from the keys that have them once the new one is there. */
+  async create({ client, managedBy, list }, wanted) {
+    const { minDecryptVersion: _, minEncryptVersion: __, ...given } = wanted.fields;
+    const aliases = Array.isArray(given.aliases) ? given.aliases.map(String) : [];
+    const known = aliases.length > 0 ? await ifAllowed(list('managed-key')) : [];
+    const taken = new Set(known === 'unseen' ? [] : known.flatMap(({ fields }) => fields.aliases));
+    const [free, others] = [false, true].map((isTaken) =>
+      aliases.filter((alias) => taken.has(alias.toLowerCase()) === isTaken),
+    );
+    const name = wanted.name.toLowerCase();
+    const props = marked(wanted.fields.props, managedBy);
     // Cast: the schema has checked the fields; a new key has no other states.
-    const body = { ...given, name, props: marked(fields.props, managedBy) } as InputOf<'createManagedKey'>;
-    await client.createManagedKey(body);
+    const body = { ...given, ...(given.aliases !== undefined && { aliases: free }), name, props };
+    await client.createManagedKey(body as InputOf<'createManagedKey'>);
+    for (const alias of others ?? []) await client.addManagedKeyAlias({ key: name, alias });
   },
   update,
   async remove({ client, isUsedAllowed }, { name }) {

@@ -5,14 +5,16 @@ import type { InputOf } from '../../../client/client.ts';
 import { items } from '../../../client/pages.ts';
 import { KmsError } from '../../../errors.ts';
 import { sameDomain } from '../../../model/hosts.ts';
+import type { JsonObject } from '../../../model/json.ts';
 import { differing, grantedIn, plainFlags, withoutDefaults } from '../differing.ts';
-import type { Found, Kind, Wanted, Workplace } from '../kind.ts';
+import type { Difference, Found, Kind, Wanted, Workplace } from '../kind.ts';
 import { keepingMark, marked, unmarked } from '../mark.ts';
+import { waitsAs } from '../waiting.ts';
 import { ifThere } from './account.ts';
 
 function foundOf({ id, username, email, firstName, lastName, flags, props, state }: User): Found {
   const { props: own, lacks, ...mark } = unmarked(props);
-  const unfinished = lacks === 'all' && state === 'invited' && { isUnfinished: true as const };
+  const unfinished = lacks === 'all' && state === 'invited' && ({ isUnfinished: true } as const);
   const fields = { email, firstName, lastName, flags: plainFlags(flags), props: own };
   return { id, name: username, fields, ...mark, ...unfinished };
 }
@@ -29,10 +31,14 @@ function bodyOf({ name, fields }: Wanted, props: object): InputOf<'inviteUser'> 
   return { username: name, ...known, flags: Object(flags) as Record<string, boolean>, props: { ...props } };
 }
 
-/** One whose link was lost is invited again; any other that is there was made by somebody else. */
+/**
+ * One whose link was lost is invited again, and one whose link was kept is only made whole; any other that is there was
+ * made by somebody else.
+ */
 async function create(desk: Workplace, wanted: Wanted, unfinished?: Found): Promise<void> {
   const { client, managedBy } = desk;
   const { name: username, fields } = wanted;
+  if (unfinished?.isKept) return finish(desk, wanted, unfinished);
   const body = bodyOf(wanted, marked(fields.props, managedBy, 'all'));
   const { loginUrl } = await client.inviteUser({ ...body, ...(!unfinished && { unique: true }) });
   const token = new URL(loginUrl).searchParams.get('token') ?? '';
@@ -41,10 +47,30 @@ async function create(desk: Workplace, wanted: Wanted, unfinished?: Found): Prom
     await client.updateUser({ username, props: marked(fields.props, managedBy) });
     await client.validateInvite({ token });
   } catch (cause) {
+    // The link is kept: the next run goes on with this user.
+    if (desk.goesOn && waitsAs(cause).length > 0) throw cause;
     const left = await takenBack(desk, username, token);
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new KmsError('refused', `the invite could not be made whole, ${left}: ${why}`, { cause });
   }
+}
+
+/** Addresses by which a user may log in. */
+function addressesOf({ name, fields }: Pick<Found, 'name' | 'fields'>): readonly string[] {
+  return [name, ...(typeof fields.email === 'string' ? [fields.email] : [])].map(userKey);
+}
+
+/** Makes an invited user whole; the file may have changed since. */
+async function finish({ client, managedBy }: Workplace, { fields }: Wanted, found: Found): Promise<void> {
+  const { props, ...named } = fields;
+  const rest: JsonObject = { flags: {}, ...named };
+  const changed = differences(rest, found).map(({ field }) => field);
+  const change = Object.fromEntries(Object.entries(rest).filter(([field]) => changed.includes(field)));
+  await client.updateUser({ username: found.name, ...change, props: marked(props, managedBy) });
+}
+
+function differences(fields: JsonObject, found: Found): Difference[] {
+  return differing({ ...fields, ...(fields.flags !== undefined && { flags: plainFlags(fields.flags) }) }, found.fields);
 }
 
 /** Takes back a user whose invite could not be made whole, and says how that ended. */
@@ -77,29 +103,40 @@ export const userKind: Kind = {
     const user = await ifThere(client.getUser({ username: name }));
     return user && foundOf(user);
   },
-  differences: ({ fields }, found) =>
-    differing({ ...fields, ...(fields.flags !== undefined && { flags: plainFlags(fields.flags) }) }, found.fields),
+  /** The change that makes it whole was asked for once its link was kept. */
+  async detail(desk, found) {
+    if (!found.isUnfinished) return found;
+    const isKept = (await desk.asked()).some(
+      ({ operation, object }) => operation === 'updateUser' && object?.id === found.id,
+    );
+    return { ...found, ...(isKept && { isKept }) };
+  },
+  differences: ({ fields }, found) => differences(fields, found),
+  isHalfDone: (_wanted, found) => found.isUnfinished === true && !found.isKept,
   problems({ fields }, found, _changes, around) {
     const missing = ['email', 'firstName', 'lastName'].filter((field) => fields[field] === undefined);
     if (!found && missing.length > 0) {
       return [{ path: ['name'], message: `a new user needs ${missing.join(', ')}` }];
     }
     const email = typeof fields.email === 'string' ? userKey(fields.email) : undefined;
-    const others = around.found('user').filter(({ id }) => id !== found?.id);
-    const holder = others.find(
-      ({ name, fields }) => email !== undefined && [name, fields.email].some((each) => userKey(String(each)) === email),
-    );
+    const others = around.found('user').filter(({ id }) => id !== found?.id && !around.leaving.has(id));
+    const holder = others.find((other) => email !== undefined && addressesOf(other).includes(email));
     return holder
       ? [{ path: ['email'], message: `the user ${holder.name} has this address: a run before this one can free it` }]
       : [];
   },
+  needsRoomOf(wanted, leaving) {
+    const taken = addressesOf(leaving);
+    return addressesOf(wanted).some((address) => taken.includes(address));
+  },
   flagsFor(wanted, found) {
     const held = grantedIn(found?.fields.flags);
     if (!wanted) return ['user.delete', ...held];
-    const actions = found && !found.isUnfinished ? ['user.update'] : ['user.invite', 'user.update'];
+    const isInvited = found && (!found.isUnfinished || found.isKept);
+    const actions = isInvited ? ['user.update'] : ['user.invite', 'user.update'];
     return [...actions, ...held, ...grantedIn(wanted.fields.flags)];
   },
-  secrets: (_wanted, found) => (found ? [] : ['invite']),
+  secrets: (_wanted, found) => (found && (!found.isUnfinished || found.isKept) ? [] : ['invite']),
   create,
   async update({ client }, { fields }, found, differences) {
     const changed = new Set(differences.map(({ field }) => field));
