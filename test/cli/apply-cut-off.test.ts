@@ -69,7 +69,7 @@ async function through<T>(
   }
 }
 
-const gone = () => Response.json({ message: 'gone' }, { status: 503 });
+const unreachable = () => Response.json({ message: 'gone' }, { status: 503 });
 
 /** Everything that is live has its secret in a file, and that file opens it. */
 async function mustBeWhole(d: ServedDesk): Promise<void> {
@@ -107,10 +107,10 @@ test('cut off at any request, the next run makes whole what was begun', async ()
     const cut = await through(
       d,
       async (request, served) => {
-        if (count >= last) return gone();
+        if (count >= last) return unreachable();
         if (!isChange(request)) return served();
         const answer = await served();
-        return ++count >= last ? gone() : answer;
+        return ++count >= last ? unreachable() : answer;
       },
       () => d.kms('apply -f f.yaml --secrets-out secrets'),
     );
@@ -123,6 +123,55 @@ test('cut off at any request, the next run makes whole what was begun', async ()
     const drafts = (await readdir(d.path('secrets'))).filter((name) => name.startsWith('.'));
     assert.deepEqual(drafts, []);
     assert.ok(last < 60);
+  }
+});
+
+test('a saved plan that was cut off inside a step goes on, and is refused if anything else has changed', async () => {
+  const ring = 'kind: keyring\nname: Rolls\npublicKey: hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=\n';
+  const key = before.slice(before.indexOf('kind: apikey'));
+  const wanted = key
+    .replace('secret: false\nproofs: [', 'secret: true\nflags: {asset.search: true}\nproofs: [{kind: aws}, ')
+    .replace('subject: me', 'subject: you');
+  let isOver = false;
+  for (let last = 1; !isOver; last++) {
+    await using d = await begun();
+    await d.appliance.call('POST', '/managed-keys', { name: 'former', aliases: ['app/x'] });
+    const gone = 'kind: managed-key\nname: former\naliases: []\n---\nkind: managed-key\nname: next\naliases: [app/x]\n';
+    await writeFile(d.path('f.yaml'), `${wanted}---\n${ring}config: {rotateAfter: 7200}\n---\n${gone}`);
+    await d.kms('plan -f f.yaml --out p.plan');
+    let count = 0;
+    const cut = await through(
+      d,
+      async (request, served) => {
+        if (count >= last) return unreachable();
+        if (!isChange(request)) return served();
+        const answer = await served();
+        return ++count >= last ? unreachable() : answer;
+      },
+      () => d.kms('apply p.plan --secrets-out secrets --yes'),
+    );
+    isOver = cut.code === 0;
+    if (!isOver) {
+      const planted = { kind: 'jwt', issuer: 'https://evil.example', audience: 'kms', subject: 'x' };
+      const { keyid } = await d.json<SafeApiKey>('apikey show old --json');
+      const { body } = await d.appliance.call('POST', `/auth/apikeys/${keyid}/proofs`, planted);
+      const refused = await d.kms('apply p.plan --secrets-out secrets --yes');
+      assert.match(refused.stderr, /API key old is not as it was when the plan was made; nothing was done/);
+      await d.appliance.call('DELETE', `/auth/apikeys/${keyid}/proofs/${body.id}`);
+    }
+    const again = await d.kms('apply p.plan --secrets-out secrets --yes');
+    assert.equal(again.code, 0, `${last}: ${cut.stderr}${again.stderr}`);
+    const planned = await d.kms('plan -f f.yaml');
+    assert.equal(planned.code, 0, `${last}: ${planned.stdout}`);
+    const { proofs } = await d.json<{ proofs: Proof[] }>('apikey proof list old --json');
+    assert.deepEqual(proofs.map(({ kind, active }) => [kind, active]).sort(), [
+      ['aws', true],
+      ['jwt', true],
+      ['secret', true],
+    ]);
+    const secret = await readFile(d.path('secrets', 'old.apikey'));
+    assert.equal((await d.kms('apikey validate', { stdin: secret })).stdout, 'valid\n');
+    assert.ok(last < 30);
   }
 });
 

@@ -1,10 +1,10 @@
 // Objects of an appliance in the form of files: applying them to it changes nothing. Secrets and whatever the appliance
 // itself decides are in none of them.
 import type { KindName } from '../../api/configuration.ts';
-import { KmsError } from '../../errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Desk, Found } from './kind.ts';
 import { kinds } from './kind-table.ts';
+import { isHidden } from './kinds/account.ts';
 import { inParallel } from './parallel.ts';
 
 interface Exported {
@@ -23,7 +23,7 @@ export async function exportedObjects(desk: Desk, names: readonly KindName[], is
     try {
       list = await desk.list(name);
     } catch (error) {
-      if (isAsked || !(error instanceof KmsError) || error.code !== 'forbidden') throw error;
+      if (isAsked || !isHidden(error)) throw error;
       notes.push(`${kind.noun[1]} are left out: ${error.message}`);
       continue;
     }

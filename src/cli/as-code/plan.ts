@@ -10,7 +10,7 @@ import { stateDigest } from './digest.ts';
 import { type FileObject, FileProblems } from './files.ts';
 import type { Around, Desk, Difference, Found, Path, Restorable, Wanted } from './kind.ts';
 import { kinds } from './kind-table.ts';
-import { ifAllowed } from './kinds/account.ts';
+import { ifAllowed, isHidden } from './kinds/account.ts';
 import { inParallel } from './parallel.ts';
 import { type Sight, World, wholeOf } from './world.ts';
 
@@ -282,7 +282,7 @@ async function seen(why: Promise<string | undefined> | undefined): Promise<strin
   try {
     return await why;
   } catch (error) {
-    if (!(error instanceof KmsError) || error.code !== 'forbidden') throw error;
+    if (!isHidden(error)) throw error;
     return `what uses it cannot be seen: ${error.message}`;
   }
 }

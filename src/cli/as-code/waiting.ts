@@ -32,6 +32,11 @@ export async function eachOrWaiting<T>(items: readonly T[], act: (item: T) => Pr
       waiting.push(error);
     }
   }
+  throwWaiting(waiting);
+}
+
+/** Throws what waits for approval, as one error, if anything does. */
+export function throwWaiting(waiting: readonly unknown[]): void {
   if (waiting.length > 1) throw new ManyWait([...new Set(waiting.flatMap(waitsAs))]);
   if (waiting.length === 1) throw waiting[0];
 }

@@ -1,11 +1,11 @@
 // The world: the objects that an appliance has, as far as the caller may see them, read once for a plan. A caller who
 // may not list a kind may still see single objects of it.
 import type { KindName } from '../../api/configuration.ts';
-import { KmsError } from '../../errors.ts';
 import type { Desk, Found, Wanted } from './kind.ts';
 import { kinds } from './kind-table.ts';
-import { ifAllowed } from './kinds/account.ts';
+import { ifAllowed, isHidden } from './kinds/account.ts';
 import { inParallel } from './parallel.ts';
+import { throwWaiting, waitsAs } from './waiting.ts';
 
 /** An object of a file, beside that of the appliance. */
 export interface Sight {
@@ -30,7 +30,7 @@ export class World {
 
   /** Reads these kinds. */
   async read(names: Iterable<KindName>): Promise<void> {
-    await Promise.all(
+    const reads = await Promise.allSettled(
       [...new Set(names)].map(async (name) => {
         const list = await ifAllowed(this.#desk.list(name));
         this.#lists.set(name, list === 'unseen' ? undefined : list);
@@ -41,6 +41,10 @@ export class World {
         );
       }),
     );
+    const failures = reads.flatMap((each) => (each.status === 'rejected' ? [each.reason] : []));
+    const [failure] = failures.filter((reason) => waitsAs(reason).length === 0);
+    if (failure !== undefined) throw failure;
+    throwWaiting(failures);
   }
 
   /** All objects of a kind that was read; empty if the caller may not list them. */
@@ -73,7 +77,7 @@ export class World {
     try {
       return { found: await kind.detail(this.#desk, found, fields), ...common };
     } catch (error) {
-      if (!(error instanceof KmsError) || error.code !== 'forbidden') throw error;
+      if (!isHidden(error)) throw error;
       return { found, ...common, hidden: error.message };
     }
   }

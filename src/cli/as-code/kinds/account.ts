@@ -5,6 +5,7 @@ import { KmsError } from '../../../errors.ts';
 import { differing, present, withoutDefaults } from '../differing.ts';
 import type { Found, Kind } from '../kind.ts';
 import { keepingMark, marked, unmarked } from '../mark.ts';
+import { waitsAs } from '../waiting.ts';
 
 function foundOf({ id, uid, notes, props }: Account): Found {
   const { props: own, ...mark } = unmarked(props);
@@ -21,12 +22,17 @@ export async function ifThere<T>(request: Promise<T>): Promise<T | undefined> {
   }
 }
 
+/** Whether the caller may not see something. What waits for approval may be seen later: that is no plan yet. */
+export function isHidden(error: unknown): error is KmsError {
+  return error instanceof KmsError && error.code === 'forbidden' && waitsAs(error).length === 0;
+}
+
 /** The answer, or `unseen` if the caller may not have it. */
 export async function ifAllowed<T>(request: Promise<T>): Promise<T | 'unseen'> {
   try {
     return await request;
   } catch (error) {
-    if (error instanceof KmsError && error.code === 'forbidden') return 'unseen';
+    if (isHidden(error)) return 'unseen';
     throw error;
   }
 }

@@ -403,7 +403,9 @@ export const apiKeyKind: Kind = {
   isHalfDone(wanted, found: FoundKey) {
     const { fields } = wanted;
     if (found.isUnfinished) return !isResumed(wanted, found);
-    const isSecretLost = fields.secret === true && found.fields.secret === null && !found.isSecretKept;
+    const isSecretThere = found.proofs?.some(({ kind }) => kind === 'secret') === true;
+    const isLost = found.fields.secret === null && isSecretThere && !found.isSecretKept;
+    const isSecretLost = fields.secret === true && isLost;
     return isSecretLost || changesOf(fields, found).again.length > 0;
   },
   isBetween,
