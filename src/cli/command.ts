@@ -390,7 +390,10 @@ export class GrammarCommand extends Command {
         /\n\(Did you mean (one of )?(.+)\?\)$/,
         (_, several, names) => `; did you mean ${several ?? ''}${names}?`,
       );
-    throw new KmsError('usage', what, { hint: this.seeHelp });
+    const isFiles = message.includes('too many arguments') && this.options.some(({ short }) => short === '-f');
+    throw new KmsError('usage', what, {
+      hint: isFiles ? 'each file takes its own -f, and a directory one' : this.seeHelp,
+    });
   }
 
   /** Names what was meant by a word of another program, or by a group's command without its group. */

@@ -1,11 +1,14 @@
 // Configuration files: YAML 1.2 (core schema) or JSON, one or more documents, each an object with `kind` and `name` or
 // a list of such. Everything wrong is reported with file, line and column, and with what was probably meant.
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { addAbortSignal } from 'node:stream';
 import type { Alias, Document, LineCounter, Scalar, YAMLError } from 'yaml';
 import { type FileProblem, fileProblems, isKindName, type KindName } from '../../api/configuration.ts';
 import { KmsError } from '../../errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { nearest } from '../../model/nearest.ts';
-import { readSmallFile, textIn } from '../files.ts';
+import { fileError, readSmallFile, textIn } from '../files.ts';
 import { type Io, pathFrom } from '../io.ts';
 import { visible } from '../text.ts';
 import type { Wanted } from './kind.ts';
@@ -61,21 +64,65 @@ export class FilesRefused extends KmsError {
   }
 }
 
-/** The objects of the files, in their order. Throws `FilesRefused`, and what reading files throws. */
-export async function readConfiguration(io: Pick<Io, 'cwd'>, files: readonly string[]): Promise<readonly FileObject[]> {
+type Input = Pick<Io, 'cwd' | 'stdin' | 'signal'>;
+
+/**
+ * The objects of the files, in their order: `-` is stdin, and a directory has all its files, by name. Throws
+ * `FilesRefused`, and what reading files throws.
+ */
+export async function readConfiguration(io: Input, given: readonly string[]): Promise<readonly FileObject[]> {
   const yaml = await import('yaml');
   const problems = new FileProblems();
   const objects: FileObject[] = [];
-  for (const name of files) {
-    const path = pathFrom(io, name);
-    const bytes = await readSmallFile(path, 'a configuration', undefined, longestFile);
-    objects.push(...new Reader(yaml, name, problems).objects(textIn(bytes, path, 'a configuration')));
+  if (given.filter((name) => name === '-').length > 1) throw new KmsError('usage', 'expected stdin (-) once');
+  for (const name of (await Promise.all(given.map((each) => filesAt(io, each)))).flat()) {
+    const bytes =
+      name === '-' ? await readStdin(io) : await readSmallFile(pathFrom(io, name), what, undefined, longestFile);
+    const shown = name === '-' ? 'stdin' : name;
+    objects.push(...new Reader(yaml, shown, problems).objects(textIn(bytes, shown, what)));
     if (objects.length > mostObjects) problems.add(name, `expected at most ${mostObjects} objects in all files`);
     problems.refuse();
   }
   refuseTwins(objects, problems);
   problems.refuse();
   return objects;
+}
+
+const what = 'a configuration';
+
+/** A file, or the files of a directory: neither those of directories in it, nor hidden ones, nor JSON Schemas. */
+async function filesAt(io: Input, name: string): Promise<readonly string[]> {
+  if (name === '-') return [name];
+  const path = pathFrom(io, name);
+  // Whatever is wrong with it is told when it is read.
+  const isDirectory = await stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+  if (!isDirectory) return [name];
+  const entries = await readdir(path, { withFileTypes: true }).catch((error) => {
+    throw fileError('read', path, error);
+  });
+  const files = entries.filter(
+    (entry) =>
+      !entry.isDirectory() && /^[^.].*\.(?:ya?ml|json)$/.test(entry.name) && !entry.name.endsWith('.schema.json'),
+  );
+  if (files.length > 0) return files.map((entry) => join(name, entry.name)).sort();
+  throw new KmsError('invalid', `${name}: expected files *.yaml, *.yml or *.json in this directory, found none`, {
+    hint: 'directories in it are not read: name each with -f',
+  });
+}
+
+async function readStdin({ stdin, signal }: Input): Promise<Uint8Array> {
+  const chunks: Buffer[] = [];
+  let length = 0;
+  for await (const chunk of addAbortSignal(signal, stdin)) {
+    const bytes = Buffer.from(chunk);
+    chunks.push(bytes);
+    length += bytes.length;
+    if (length > longestFile) throw new KmsError('invalid', `stdin is too large to hold ${what}`);
+  }
+  return Buffer.concat(chunks);
 }
 
 /** One object has one description. */

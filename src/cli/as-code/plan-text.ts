@@ -10,8 +10,9 @@ import type { PlannedChanges, Step } from './plan.ts';
 import { proofsIn, proofText } from './proof-matching.ts';
 
 const signs = { create: '+', update: '~', remove: '-' } as const;
-/** Characters of a value that are shown. */
+/** Characters of a value that are shown, and of them those before a difference. */
 const longestValue = 160;
+const longestCommon = 20;
 
 /** Lines of a plan; empty if there is nothing to say. */
 export function planLines(plan: PlannedChanges): readonly string[] {
@@ -88,7 +89,7 @@ function fieldLines(fields: JsonObject): string[] {
 
 function differenceLines({ field, before, after, words }: Difference): string[] {
   if (words) return words.map((line) => `${field}: ${line}`);
-  if (field !== 'flags') return [`${field}: ${valueText(field, before)} → ${valueText(field, after)}`];
+  if (field !== 'flags') return [`${field}: ${changeText(field, before, after)}`];
   const [had, has] = [grantedIn(before), grantedIn(after)];
   const gained = has.filter((flag) => !had.includes(flag)).map((flag) => `+ ${flag}`);
   const lost = had.filter((flag) => !has.includes(flag)).map((flag) => `- ${flag}`);
@@ -96,12 +97,39 @@ function differenceLines({ field, before, after, words }: Difference): string[] 
 }
 
 function valueText(field: string, value: unknown): string {
+  return cut(lineOf(field, value), 0);
+}
+
+/** Both values; of long ones the part where they begin to differ. */
+function changeText(field: string, before: unknown, after: unknown): string {
+  const lines = [before, after].map((value) => lineOf(field, value));
+  // They differ in spaces or ends of lines.
+  const isSame = lines[0] === lines[1];
+  const [had = '', has = ''] = isSame ? [before, after].map((value) => JSON.stringify(value)) : lines;
+  const isShort = Math.max(had.length, has.length) <= longestValue;
+  const from = isShort ? 0 : Math.max(0, commonLength(had, has) - longestCommon);
+  return `${cut(had, from)} → ${cut(has, from)}`;
+}
+
+function commonLength(one: string, other: string): number {
+  let length = 0;
+  while (length < one.length && one[length] === other[length]) length++;
+  return length;
+}
+
+function cut(line: string, from: number): string {
+  const part = line.slice(from, from + longestValue).toWellFormed();
+  return `${from > 0 ? '…' : ''}${part}${line.length > from + longestValue ? '…' : ''}`;
+}
+
+/** A value in one line; a text that reads like no value in quotes. */
+function lineOf(field: string, value: unknown): string {
   if (value === undefined) return 'none';
   if (value === null) return field === 'expiresAt' ? 'never' : 'none';
   if (typeof value === 'number' && /At$/.test(field)) return `${value} (${timestamp(value)})`;
-  const text = typeof value === 'string' ? value.trim() : JSON.stringify(value);
-  const line = text.replace(/\s*\n\s*/g, ' ');
-  return line.length > longestValue ? `${line.slice(0, longestValue).toWellFormed()}…` : line || '""';
+  if (typeof value !== 'string') return JSON.stringify(value);
+  const line = value.trim().replace(/\s*\n\s*/g, ' ');
+  return ['', 'none', 'never'].includes(line) ? JSON.stringify(value) : line;
 }
 
 /** Counts of a plan in a sentence. */

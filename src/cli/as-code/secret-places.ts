@@ -1,11 +1,11 @@
 // Where the secrets of new objects go: files of a directory, each readable only by its owner and never overwritten, in
 // clear or sealed to a recipient of age; or, sealed, the output of the command. None is ever shown in clear.
 import { createHash, randomBytes } from 'node:crypto';
-import { lstat, mkdir, rename, unlink } from 'node:fs/promises';
+import { lstat, mkdir, readdir, rename, unlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { ageRecipient, sealToAge } from '../../client/age-file.ts';
 import { KmsError, systemCode } from '../../errors.ts';
-import { fileError, type NewFile, newFile, readSmallText } from '../files.ts';
+import { fileError, isDraft, isDraftOf, type NewFile, newFile, readSmallText } from '../files.ts';
 import type { Secret } from './kind.ts';
 
 export interface SecretPlaces {
@@ -45,6 +45,9 @@ interface PlaceOptions {
   show(secret: KeptSecret & { readonly sealed: string }): Promise<void>;
 }
 
+/** Milliseconds after which the draft of a secret, which is written in seconds, is given up. */
+const oldestDraft = 600_000;
+
 /** Bytes of a file's name. */
 const longestName = 200;
 
@@ -55,7 +58,10 @@ export async function secretPlaces({ directory, recipient, show }: PlaceOptions)
     recipient === undefined
       ? undefined
       : ageRecipient(recipientIn(await readSmallText(recipient, 'a recipient of age')));
-  if (directory !== undefined) await makeDirectory(directory);
+  if (directory !== undefined) {
+    await makeDirectory(directory);
+    await removeDrafts(directory, (_, age) => age > oldestDraft);
+  }
   const seal = (text: string): string =>
     to ? sealToAge(text, to, (length) => new Uint8Array(randomBytes(length))) : text;
   return {
@@ -86,7 +92,10 @@ export async function secretPlaces({ directory, recipient, show }: PlaceOptions)
         if (directory === undefined) break;
         const path = join(directory, `${fileName(name, label)}${to ? '.age' : ''}`);
         try {
-          if (isAgain) await moveAside(path);
+          if (isAgain) {
+            await moveAside(path);
+            await removeDrafts(directory, (draft) => isDraftOf(draft, path));
+          }
           files.set(label, { path, file: await newFile(path, 0o600, 'move it away: a secret is never overwritten') });
         } catch (error) {
           await release();
@@ -125,6 +134,18 @@ export async function secretPlaces({ directory, recipient, show }: PlaceOptions)
       };
     },
   };
+}
+
+/**
+ * Removes drafts of secrets that runs have left which were killed. Another run that still wanted one would notice that
+ * it cannot keep the secret.
+ */
+async function removeDrafts(directory: string, isLeft: (name: string, age: number) => boolean): Promise<void> {
+  for (const name of await readdir(directory).catch(() => [])) {
+    const path = join(directory, name);
+    const found = isDraft(name) ? await lstat(path).catch(() => undefined) : undefined;
+    if (found?.isFile() && isLeft(name, Date.now() - found.mtimeMs)) await unlink(path).catch(() => undefined);
+  }
 }
 
 /** Gives the file, if there is one, the first free name with `.old` at its end. */

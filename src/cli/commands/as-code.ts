@@ -119,10 +119,14 @@ export async function apply(cli: ApplyCli): Promise<number> {
 const past = { create: 'made', update: 'changed', remove: 'removed' } as const;
 
 /** Options that a saved plan already has. */
-const inPlan = ['--file', '--prune', '--adopt', '--managed-by', '--any-flag'] as const;
+const inPlan = ['--prune', '--adopt', '--managed-by', '--any-flag'] as const;
 
 function checkUsage(cli: ApplyCli, file: string | undefined): void {
-  if (file === undefined && cli.get('--file').length === 0) throw cli.wrong('expected a PLAN, or --file');
+  const hasFiles = cli.get('--file').length > 0;
+  if (file === undefined && !hasFiles) throw cli.wrong('expected a PLAN, or --file');
+  if (file !== undefined && hasFiles) {
+    throw cli.wrong('expected a PLAN or --file, got both: each file takes its own -f, and a directory one');
+  }
   const odd = file === undefined ? undefined : inPlan.find((option) => cli.isTyped(option));
   if (odd !== undefined) throw cli.wrong(`${odd}: a saved plan says that already`);
   // A secret is kept before what it opens is live, and JSON comes at the end.

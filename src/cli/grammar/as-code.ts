@@ -6,7 +6,10 @@ import { destroying } from './option-sets.ts';
 export const fileKinds = ['tenant-limits', 'account', 'keyring', 'managed-key', 'user', 'apikey', 'rule'] as const;
 
 export const described = {
-  '--file': { ...list('FILE', 'a file that says what there shall be: YAML or JSON', 'file'), short: '-f' },
+  '--file': {
+    ...list('FILE', 'a file that says what there shall be: YAML or JSON; a directory of such; - for stdin', 'file'),
+    short: '-f',
+  },
   '--prune': toggle('remove what an earlier apply made and no file has any more'),
   '--adopt': toggle('put the mark on what the files have and somebody made otherwise, so that --prune may remove it'),
   '--managed-by': usually(
@@ -21,7 +24,7 @@ export const asCode = {
   plan: {
     ...command(
       'plan',
-      'show what would make the appliance what files say; exit code 0: nothing, 2: changes, 1: failed',
+      'show what would make the appliance what files say; exit code 0: nothing, 2: changes, 1: failed, 3: unreachable, 4: sealed',
       [
         'kms plan -f team.yaml',
         'kms plan -f accounts.yaml -f keys.yaml --out team.plan',
