@@ -77,7 +77,7 @@ async function applied(d: ServedDesk, text: string, more = ''): Promise<string> 
   return stdout;
 }
 
-test('what a new object needs of one that goes is free by then: an alias, an address, room under a limit', async () => {
+test('what a new object needs of one that goes is free by then: an alias, an address', async () => {
   await using d = await servedDesk();
   const files = (key: string, user: string) =>
     `kind: managed-key\nname: ${key}\ndeletionAllowed: true\naliases: [App/x]\n---\n` +
@@ -91,6 +91,19 @@ test('what a new object needs of one that goes is free by then: an alias, an add
   const kept = await d.kms('plan -f f.yaml');
   assert.match(kept.stderr, /the managed key next has the alias app\/x/, 'without --prune it stays');
   assert.match(kept.stderr, /the user two has this address/);
+});
+
+test('at a limit, what is new is made after the removals of its kind, with what needs it', async () => {
+  const limits = { accounts: 2, apikeys: 2 };
+  await using d = await servedDesk({ tenants: [{ name: 'default', hosts: ['*'], limits }] });
+  const files = (name: string) =>
+    `${account(name)}---\nkind: apikey\nname: of-${name}\nsecret: false\naccountId: ${name}\n`;
+  await applied(d, files('one'));
+  const stdout = await applied(d, files('two'));
+  assert.match(stdout, /removed API key of-one\nremoved account one\nmade account two\nmade API key of-two\n/);
+  await writeFile(d.path('g.yaml'), `${account('two')}---\n${account('three')}`);
+  const full = await d.kms('apply -f g.yaml');
+  assert.match(full.stderr, /account three: the limit of 2 accounts/, 'nothing goes that makes room');
 });
 
 test('a change that is shown can be told from no change', async () => {

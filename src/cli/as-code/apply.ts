@@ -68,12 +68,14 @@ function afterAll(tasks: readonly Task[], wanted: readonly Wanted[]): After {
   return { leaving: new Set(leaving), wanted };
 }
 
+class Stays extends KmsError {}
+
 /** Throws `refused` if something has come that a removal would take along. */
 async function needRemovable(desk: Desk, { step, found }: Task, after: After, end = ''): Promise<void> {
   const { kind, name, action } = step;
   if (action !== 'remove' || !found) return;
   const why = await kinds[kind].keptBecause?.(desk, found, after);
-  if (why !== undefined) throw new KmsError('refused', `${kinds[kind].noun[0]} ${name} stays: ${why}${end}`);
+  if (why !== undefined) throw new Stays('refused', `${kinds[kind].noun[0]} ${name} stays: ${why}${end}`);
 }
 
 function isDone(desk: Desk, step: Step, wanted: Wanted, found: Found): boolean {
@@ -163,7 +165,7 @@ interface ApplyOptions {
 
 export async function applyTasks(desk: Desk, tasks: readonly Task[], options: ApplyOptions): Promise<Applied> {
   const run = new Run(desk, tasks, options);
-  // Removals may make room under a limit for what was refused.
+  // A step may need one of a later group: removals make room under a limit, for example.
   while (await run.pass());
   return run;
 }
@@ -176,7 +178,7 @@ class Run implements Applied {
   readonly #desk: Desk;
   readonly #options: ApplyOptions;
   readonly #groups: readonly (readonly Task[])[];
-  readonly #left: Set<Step>;
+  readonly #left: Map<Step, Found | undefined>;
   /** Refused by a limit, under which removals of the plan may make room. */
   #short: Failure[] = [];
 
@@ -184,7 +186,7 @@ class Run implements Applied {
     this.#desk = desk;
     this.#options = options;
     this.#groups = groupsOf(tasks, desk.caller);
-    this.#left = new Set(tasks.map(({ step }) => step));
+    this.#left = new Map(tasks.map(({ step, found }) => [step, found]));
   }
 
   /** Goes through all steps that are left. Returns whether another pass may get further. */
@@ -195,7 +197,8 @@ class Run implements Applied {
       if (this.#isStopped()) break;
       await inParallel(group, (task) => this.#try(task));
     }
-    const isMore = this.#short.length > 0 && this.done.length > before && !this.#isStopped();
+    const isLeft = this.#left.size > this.failed.length;
+    const isMore = isLeft && this.done.length > before && !this.#isStopped() && !this.#options.signal.aborted;
     if (!isMore) this.failed.push(...this.#short);
     return isMore;
   }
@@ -217,7 +220,8 @@ class Run implements Applied {
       this.done.push(step);
       await onDone(step);
     } catch (error) {
-      const isRoomToCome = [...this.#left].some(({ action, kind }) => action === 'remove' && kind === step.kind);
+      if (error instanceof Stays && (await this.#isHeldUp(task))) return;
+      const isRoomToCome = [...this.#left.keys()].some(({ action, kind }) => action === 'remove' && kind === step.kind);
       const isShort = error instanceof KmsError && error.code === 'quota' && step.action === 'create' && isRoomToCome;
       (isShort ? this.#short : this.failed).push({ step, error });
     }
@@ -225,19 +229,27 @@ class Run implements Applied {
 
   /** Whether all that the step needs is done. */
   #isReady({ step, found }: Task): boolean {
-    const left = [...this.#left].filter((each) => each !== step);
-    const short = new Set(this.#short.map((each) => each.step));
+    const left = [...this.#left.keys()].filter((each) => each !== step);
     if (found?.id === this.#desk.caller) return left.length === 0;
     const { action, kind, name, fields = {}, after = [] } = step;
     const changes = left.filter((each) => each.action !== 'remove');
     if (action === 'remove') {
-      // It may be the former of something new.
+      // It may be the former of something new that waits for approval.
       const isFirst = left.some((each) => each.after?.some((one) => keyOf(one) === keyOf(step)));
-      return isFirst || changes.every((each) => each.kind !== kind || each.action !== 'create' || short.has(each));
+      const isNewWaiting = changes.some((each) => each.kind === kind && each.action === 'create');
+      return isFirst || this.failed.length === 0 || !isNewWaiting;
     }
     if (kind === 'rule') return changes.every((each) => each.kind === kind);
     const needed = new Set([...after, ...kinds[kind].references({ kind, name, fields })].map(keyOf));
     return left.every((each) => !needed.has(keyOf(each)));
+  }
+
+  /** Whether only other removals, which are left, keep something from being removed. */
+  async #isHeldUp({ step, found }: Task): Promise<boolean> {
+    const removals = [...this.#left].flatMap(([{ action }, each]) => (action === 'remove' && each ? [each.id] : []));
+    const leaving = new Set(removals.filter((id) => id !== found?.id));
+    if (leaving.size === 0 || !found) return false;
+    return (await kinds[step.kind].keptBecause?.(this.#desk, found, { leaving, wanted: [] })) === undefined;
   }
 }
 
