@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import test from 'node:test';
+import { accountKind } from '../../src/cli/as-code/kinds/account.ts';
 import { TestCertificate } from '../support/client-certificates.ts';
 import type { Desk } from './kms.ts';
 import { type ServedDesk, servedDesk } from './served.ts';
@@ -216,3 +217,26 @@ test('a plan shows all that decides whom a proof lets in', async () => {
 function issuerOf(proof: object, n: number): object {
   return 'issuer' in proof ? { issuer: `https://ci-${n}.example.org` } : {};
 }
+
+test('a defect of this program is told as one, with the place of the object, not as the answer of the appliance', async (t) => {
+  await using d = await servedDesk();
+  await write(d, 'f.yaml', 'kind: account\nname: a\n');
+  const { args, env } = d.network();
+  for (const method of ['problems', 'secrets'] as const) {
+    const mocked = t.mock.method(accountKind, method, () => {
+      throw new TypeError('it is not iterable');
+    });
+    const { code, stderr } = await d.kms([...args, 'plan', '-f', 'f.yaml'], { env });
+    assert.equal(code, 1);
+    assert.equal(
+      stderr,
+      'kms: f.yaml:1:1: account a: it is not iterable; this is a defect of kms: KMS_DEBUG=1 shows where\n',
+    );
+    mocked.mock.restore();
+  }
+  t.mock.method(accountKind, 'create', async () => {
+    throw new TypeError('it is not iterable');
+  });
+  const { stderr } = await d.kms([...args, 'apply', '-f', 'f.yaml'], { env });
+  assert.match(stderr, /^kms: account a: it is not iterable; this is a defect of kms/);
+});

@@ -25,7 +25,7 @@ export interface Found {
   readonly managedBy?: string;
   /** An earlier run has not made the object whole: it was cut off, or waits for approval. */
   readonly isUnfinished?: true;
-  /** What is unfinished waits for approval, and has its secret in a safe place: known only in `detail`. */
+  /** Unfinished, it waits for approval, and its secret is in a safe place: known only in `detail`. */
   readonly isKept?: true;
 }
 

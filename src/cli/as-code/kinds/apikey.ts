@@ -25,7 +25,7 @@ interface FoundKey extends Found {
   readonly isSecretKept?: true;
 }
 
-/** What open requests of the caller tell about a key that is not whole: each was made after a secret was kept. */
+/** Facts about a key that is not whole: each open request of the caller was made after a secret was kept. */
 function keptIn(asked: readonly ApprovalRequest[], keyid: string, mark: string | undefined) {
   const own = asked.filter(
     ({ operation, object }) => object?.id === keyid && ['updateApiKey', 'addProof', 'updateProof'].includes(operation),
