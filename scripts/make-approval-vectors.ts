@@ -172,6 +172,7 @@ interface Asked {
   readonly recorded: string;
   readonly ring: string;
   readonly object: Fields | null;
+  readonly further?: readonly Fields[];
   readonly rules: readonly Rule[];
 }
 
@@ -180,9 +181,10 @@ const anything = digestOf('{}');
 
 function statementOf({ n, rules, ...asked }: Asked, over: Fields = {}): string {
   return canonicalJson({
-    ...asked,
     at: start + n,
     body: null,
+    further: [],
+    ...asked,
     operation: 'anOperation',
     parameters: anything,
     request: idOf('appr', n),
@@ -212,6 +214,11 @@ const taking: Asked = {
   requester: eve,
   action: 'key.payroll.export',
   recorded: 'key.export',
+  // To be wrapped under another key.
+  further: [
+    { action: 'key.backups.read', object: idOf('mkey', 2) },
+    { action: 'key.gone.read', object: null },
+  ],
   rules: [oneHour],
 };
 const third: Asked = { ...deletion, n: 3 };
@@ -260,7 +267,9 @@ interface Done {
 
 function act(asked: Asked, { use = 1, words, later }: Done): Draft {
   const rules = asked.rules.map(({ count, id, window }, n) => ({ count, id, window, words: words[n] }));
-  const approval = { id: idOf('appr', asked.n), digest: digestOf(statementOf(asked)), use, rules };
+  const { further } = asked;
+  const digest = digestOf(statementOf(asked));
+  const approval = { id: idOf('appr', asked.n), digest, use, ...(further && { further }), rules };
   const { recorded: action, requester: keyid, ring: ringname, object } = asked;
   const props = { ...(object && { object }), approval };
   return { name: `act ${asked.n}.${use}`, action, keyid, ringname, props, ...(later !== undefined && { later }) };
@@ -529,6 +538,12 @@ const signedBy = (user: string, passkey: Passkey, claims?: Claims, over: Fields 
     assertion: { ...assertion(passkey, String(digest), claims), ...over },
   }));
 
+const withoutFurther = ({ statement }: Fields): Fields => {
+  const { further: _, ...rest } = JSON.parse(String(statement));
+  const text = canonicalJson(rest);
+  return { statement: text, digest: digestOf(text) };
+};
+
 /** Props of an act for which the glass was broken at the machine. */
 const byLocal = { approval: { glass: idOf('glass', 2), reason: 'at night' } };
 
@@ -718,6 +733,25 @@ changed(
   edited('act 1.1', (draft) => ({ ...draft, ringname: 'sales' })),
   'act 1.1',
 );
+changed('a statement without further things', said('ask 2', withoutFurther), 'ask 2');
+changed(
+  'a statement whose further thing has no id',
+  edited('ask 2', () => ask(taking, { further: [{ action: 'key.backups.read', object: '' }] })),
+  'ask 2',
+);
+for (const [what, further] of [
+  ['without its further things', undefined],
+  ['with fewer further things', taking.further?.slice(1)],
+  ['on another further thing', taking.further?.map((each) => ({ ...each, object: idOf('mkey', 3) }))],
+  ['that does something else to a further thing', taking.further?.map((each) => ({ ...each, action: 'key.delete' }))],
+  ['whose further things are in another order', taking.further?.toReversed()],
+  ['whose further things are none', null],
+  ['whose further things leave out what they have none of', [taking.further?.[0], { action: 'key.gone.read' }]],
+] as const) {
+  changed(`an act ${what}`, said('act 2.1', { further }), 'act 2.1');
+}
+changed('an act on further things that nobody asked for', said('act 1.1', { further: taking.further }), 'act 1.1');
+changed('an act on no further things, and says so', said('act 1.1', { further: [] }));
 changed(
   'an act on another object',
   edited('act 6.1', (draft) => ({ ...draft, props: { ...draft.props, object: { id: eve, type: 'user' } } })),

@@ -315,6 +315,17 @@ function isStatedRule(rule) {
   return rule.expires === null || typeof rule.expires === 'number';
 }
 
+// Acts on further things, in a statement or the record of an act.
+function areFurther(acts) {
+  const isOne = ({ action, object }) => typeof action === 'string' && (object === null || isWord(object));
+  return Array.isArray(acts) && acts.every((each) => isObject(each) && isOne(each));
+}
+
+function isSameFurther(stated, done = []) {
+  const isSame = ({ action, object }, at) => action === stated[at].action && object === stated[at].object;
+  return areFurther(done) && done.length === stated.length && done.every(isSame);
+}
+
 // A rule that a statement names, as it is known.
 function knownRule(seq, { id, count, window, expires }) {
   const known = rules.get(id);
@@ -328,7 +339,7 @@ function knownRule(seq, { id, count, window, expires }) {
 function ask(seq, { keyid, props }, { id, statement, digest }) {
   const isText = isWord(id) && typeof statement === 'string' && !/\p{Surrogate}/u.test(statement);
   const said = isText && isWord(digest) && sha256(statement).toString('base64url') === digest && objectIn(statement);
-  const { v, request, requester, tenant: its, recorded, ring, object, rules: stated, at } = said || {};
+  const { v, request, requester, tenant: its, recorded, ring, object, further, rules: stated, at } = said || {};
   const hasObject = object === null || (isObject(object) && isWord(object.id) && isWord(object.type));
   const hasRules = Array.isArray(stated) && stated.length > 0 && stated.every(isStatedRule);
   const isOwn = request === id && requester === keyid && isObject(props.object) && props.object.id === id;
@@ -340,6 +351,7 @@ function ask(seq, { keyid, props }, { id, statement, digest }) {
     !isWord(recorded) ||
     typeof ring !== 'string' ||
     !hasObject ||
+    !areFurther(further) ||
     typeof at !== 'number' ||
     !hasRules ||
     new Set(stated.map((rule) => rule.id)).size < stated.length
@@ -350,7 +362,7 @@ function ask(seq, { keyid, props }, { id, statement, digest }) {
   if (requests.has(id)) bad(seq, 'asks for approval under an id that is taken');
   const asked = new Map(stated.map((rule) => [rule.id, knownRule(seq, rule)]));
   const begun = { asked, words: new Map(), isOver: false, uses: 0 };
-  requests.set(id, { digest, requester, recorded, ring, object, stated, at, ...begun });
+  requests.set(id, { digest, requester, recorded, ring, object, further, stated, at, ...begun });
 }
 
 // undefined where it was made before the export begins.
@@ -405,7 +417,8 @@ function act(seq, record, said) {
   if (!request) return void unchecked++;
   if (said.digest !== request.digest) bad(seq, 'was done over another digest than that of the request');
   const { type, id } = isObject(props.object) ? props.object : {};
-  const isSame = !request.object || request.object.type !== type || request.object.id === id;
+  const isThing = !request.object || request.object.type !== type || request.object.id === id;
+  const isSame = isThing && isSameFurther(request.further, said.further);
   if (keyid !== request.requester || action !== request.recorded || ringname !== request.ring || !isSame)
     bad(seq, 'is not what was approved');
   if (request.isOver) bad(seq, 'was done after the request was over');

@@ -287,6 +287,16 @@ def is_stated_rule(rule):
     is_rule = is_word(field(rule, "id")) and is_count(field(rule, "count")) and is_window(field(rule, "window"))
     return is_rule and "expires" in rule and (rule["expires"] is None or type(rule["expires"]) is float)
 
+def are_further(acts):
+    """Acts on further things, in a statement or the record of an act."""
+    if type(acts) is not list or not all(type(act) is dict and type(act.get("action")) is str for act in acts):
+        return False
+    return all("object" in act and (act["object"] is None or is_word(act["object"])) for act in acts)
+
+def is_same_further(stated, done):
+    names = [[(act["action"], act["object"]) for act in acts] for acts in (stated, done) if are_further(acts)]
+    return len(names) == 2 and names[0] == names[1]
+
 def holds_at(rule, at):
     return type(rule["expires"]) is not float or at < rule["expires"]
 
@@ -383,7 +393,7 @@ class Approvals:
         has_rules = has_rules and len({rule["id"] for rule in rules}) == len(rules) and type(stated.get("at")) is float
         is_own = stated.get("request") == name == field(record["props"].get("object"), "id") and stated.get("requester") == record["keyid"]
         if not (stated.get("v") == "kms/approval/1" and is_own and is_word(stated.get("tenant")) and is_word(stated.get("recorded"))
-                and type(stated.get("ring")) is str and has_thing and has_rules):
+                and type(stated.get("ring")) is str and has_thing and are_further(stated.get("further")) and has_rules):
             bad(seq, "has a statement that does not fit its digest or its record")
         self.tenant = self.tenant or stated["tenant"]
         if stated["tenant"] != self.tenant:
@@ -391,7 +401,7 @@ class Approvals:
         if name in self.requests:
             bad(seq, "asks for approval under an id that is taken")
         asked = {rule["id"]: self.known_rule(seq, rule) for rule in rules}
-        names = "requester", "recorded", "ring", "object", "rules", "at"
+        names = "requester", "recorded", "ring", "object", "further", "rules", "at"
         begun = {"asked": asked, "words": {}, "is_over": False, "uses": 0}
         self.requests[name] = {**{each: stated[each] for each in names}, "digest": digest, **begun}
 
@@ -472,6 +482,7 @@ class Approvals:
         asked, thing = request["object"], record["props"].get("object")
         is_same_thing = asked is None or asked["type"] != field(thing, "type") or asked["id"] == field(thing, "id")
         told = [record["keyid"], record["action"], record.get("ringname")]
+        is_same_thing = is_same_thing and is_same_further(request["further"], said.get("further", []))
         if told != [request["requester"], request["recorded"], request["ring"]] or not is_same_thing:
             bad(seq, "is not what was approved")
         if request["is_over"]:

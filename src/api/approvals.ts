@@ -220,8 +220,16 @@ const shown = z
         'the body; what is confidential in it, or long, is replaced by `{"hidden": …}`, a code that is the same for the same value; null where it does not matter, since any body may be sent',
       examples: [{ days: 7 }],
     }),
+    further: z
+      .array(
+        z.object({
+          action: z.string().meta({ description: 'the flag that it takes', examples: ['key.backups.encrypt'] }),
+          object: object.nullable().meta({ description: 'the thing; null for one that is not there' }),
+        }),
+      )
+      .meta({ description: 'what is done to further things, such as the key that something is encrypted under again' }),
   })
-  .meta({ description: 'what exactly is asked for; its digest is in the statement' });
+  .meta({ description: 'what exactly is asked for; the statement has it, or its digest' });
 
 const effects = z
   .object({

@@ -83,6 +83,7 @@ function unsealed(data: OpenData, services: Services, { directory, world, sealin
       return baseUrl();
     },
     keyWorker: services.keyWorker,
+    closing: services.closing,
     get people() {
       return people.current;
     },

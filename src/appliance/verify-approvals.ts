@@ -7,7 +7,15 @@ import { sha256 } from '../crypto/hash.ts';
 import { requestLasts } from '../model/approval-rules.ts';
 import { isJsonObject, type JsonObject, jsonOf } from '../model/json.ts';
 import { SecondFactors, type UsedFactor } from './verify-factors.ts';
-import { isCount, isWindow, isWord, readStatement, type StatedRule, type Statement } from './verify-statements.ts';
+import {
+  isCount,
+  isSameFurther,
+  isWindow,
+  isWord,
+  readStatement,
+  type StatedRule,
+  type Statement,
+} from './verify-statements.ts';
 
 /** A word that counted for an act. */
 interface CountedWord {
@@ -359,7 +367,8 @@ function misfitOf(
   const { requester, recorded, ring, object } = request.statement;
   const done: JsonObject = Object(props.object);
   const isSame = object?.type !== done.type || object?.id === done.id;
-  const fits = keyid === requester && action === recorded && ringname === ring && isSame;
+  const isAll = isSame && isSameFurther(request.statement, said.further);
+  const fits = keyid === requester && action === recorded && ringname === ring && isAll;
   if (!fits) return 'is not what was approved';
   if (request.isOver) return 'was done after the request was over';
   return said.use === request.uses + 1 ? undefined : tooMuch;

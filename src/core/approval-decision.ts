@@ -11,7 +11,7 @@ import { activityRecord } from './activity.ts';
 import { shownObject, shownVouched } from './approval-objects.ts';
 import { rulesAt, rulesFor } from './approval-rules.ts';
 import { isOnce, lastingOf, type RequestNow, requestNow } from './approval-standing.ts';
-import { digestOf, shownFields, statementOf } from './approval-statement.ts';
+import { digestOf, shownFields, statedFurther, statementOf } from './approval-statement.ts';
 import { standingOf } from './approval-words.ts';
 import type { Context } from './context.ts';
 import { localCaller } from './credential.ts';
@@ -91,7 +91,9 @@ export function decideAct(ctx: Deciding, act: PlannedAct, before: Beforehand): J
   const rules = rulesFor(before.rules, act);
   if (rules.length === 0) return undefined;
   const breaking = act.breaking();
-  return breaking === undefined ? useUp(ctx, grantOf(ctx, act, before, rules), rules) : breakFor(ctx, act, breaking);
+  return breaking === undefined
+    ? useUp(ctx, act, grantOf(ctx, act, before, rules), rules)
+    : breakFor(ctx, act, breaking);
 }
 
 /** Throws `NeedsWords` for an act that may not be done now, and uses nothing up. */
@@ -108,8 +110,14 @@ function grantOf(ctx: Deciding, act: PlannedAct, before: Beforehand, rules: read
   return known;
 }
 
-function useUp({ tx, world }: Deciding, known: RequestNow, covering: readonly ApprovalRule[]): JsonObject {
+function useUp(
+  { tx, world }: Deciding,
+  act: PlannedAct,
+  known: RequestNow,
+  covering: readonly ApprovalRule[],
+): JsonObject {
   const { request, standing, isBroken: broken } = known;
+  const further = statedFurther(act.further);
   const { id, uses, terms } = request;
   const now = world.now();
   if (request.grantedAt === undefined) tx.approvalRequests.grant(id, { now, endsAt: now + terms.lasts });
@@ -119,6 +127,7 @@ function useUp({ tx, world }: Deciding, known: RequestNow, covering: readonly Ap
     id,
     digest: tx.approvalRequests.detailsOf(id)?.digest,
     use: uses + 1,
+    ...(further.length > 0 && { further }),
     ...(broken && { broken }),
     rules: standing.rules.map(({ rule, by }) => ({ id: rule.id, count: rule.count, window: rule.window, words: by })),
   };
@@ -166,12 +175,13 @@ function flagOf({ actions, ring }: Act): string {
   return actName(actions[0] ?? '', ring);
 }
 
-/** The caller, and what they do to what; with a window, any use of a key is the same. */
+/** The caller, and what they do to what, and to which further things; with a window, any use of a key is the same. */
 function actHash({ caller, tenant }: Deciding, act: PlannedAct, rules: readonly ApprovalRule[]): string {
   const { operation, actions, ring = null, object, parameters } = act;
   const body = bodyOf(tenant, act, rules);
   const of = object && { type: object.type, id: object.id };
-  return digestOf({ caller: caller.id, operation, actions, ring, object: of, parameters, body });
+  const further = statedFurther(act.further);
+  return digestOf({ caller: caller.id, operation, actions, ring, object: of, further, parameters, body });
 }
 
 function bodyOf({ keys }: Deciding['tenant'], act: PlannedAct, rules: readonly ApprovalRule[]): JsonObject | null {
@@ -199,7 +209,7 @@ export function askFor(ctx: Deciding, { act, rules }: NeedsWords, held?: string)
   const { tx, world } = ctx;
   const hash = actHash(ctx, act, rules);
   const open = tx.approvalRequests.openFor(hash);
-  const live = open && lapse(ctx, requestNow(tx, open, world.now(), rules)) ? undefined : open;
+  const live = open && isOver(ctx, requestNow(tx, open, world.now()), rules) ? undefined : open;
   if (!live && held !== undefined) return waitOf(ctx, tx.approvalRequests.byId(held), rules);
   const request = live ?? makeRequest(ctx, act, rules, hash);
   const isEarly = world.now() < request.createdAt + requestLasts;
@@ -221,6 +231,16 @@ function waitOf({ tx, caller }: Deciding, request: ApprovalRequest | undefined, 
 export function overMessage(id: string, state: RequestState): string {
   const how: Partial<Record<RequestState, string>> = { denied: 'was denied', withdrawn: 'was withdrawn' };
   return `the request ${id} for this ${how[state] ?? 'is over'}; sent again, it asks once more`;
+}
+
+/**
+ * Whether no word can bring the request any further: its time is over, or the act falls under other rules by now than
+ * those who decide it are asked by, such as after the thing got another name. If so, it is ended.
+ */
+function isOver(ctx: Deciding, known: RequestNow, rules: readonly ApprovalRule[]): boolean {
+  const asked = new Set(rules.map(({ id }) => id));
+  const isSame = known.rules.length === asked.size && known.rules.every(({ id }) => asked.has(id));
+  return lapse(ctx, isSame ? known : { ...known, state: known.request.uses > 0 ? 'done' : 'expired' });
 }
 
 /** Ends a request whose time is over; returns whether it did. */
@@ -255,6 +275,7 @@ function makeRequest(ctx: Deciding, act: PlannedAct, rules: readonly ApprovalRul
     ring: ringname,
     operation,
     object,
+    further: statedFurther(further),
     parameters,
     body,
     rules: rules

@@ -1,10 +1,10 @@
 // Things as approvers see them, before and after an act: what matters of them, without secrets.
 import { type ActivityDetails, mostNamed, type ResourceRef } from '../model/activity-details.ts';
-import type { Act } from '../model/approval-rules.ts';
+import type { FurtherAct } from '../model/approval-rules.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Tables } from '../store/port.ts';
 import { termsTold } from './approval-rules.ts';
-import type { FurtherAct } from './context.ts';
+import type { Context } from './context.ts';
 import { askersOf, behind } from './persons.ts';
 
 /** Characters in JSON. */
@@ -30,12 +30,15 @@ export function namesOf(tx: Tables, object: ResourceRef | null | undefined): str
   return type === 'managed-key' ? [...own, ...tx.managedKeys.aliases(id)] : own;
 }
 
+type Touched = Parameters<Context['touches']>[0];
+
 /** Acts on further things, as rules look at them. */
-export function furtherOf(tx: Tables, further: readonly FurtherAct[]): Act[] {
+export function furtherOf(tx: Tables, further: readonly Touched[]): FurtherAct[] {
   return further.map(({ actions, ring, object }) => ({
     actions,
     objects: [...new Set([...(ring === undefined ? [] : [ring]), ...namesOf(tx, object)])],
     ...(ring !== undefined && { ring }),
+    ...(object && { object }),
   }));
 }
 

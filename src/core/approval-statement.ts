@@ -4,7 +4,7 @@
 import { concatBytes, toBase64Url, utf8 } from '../crypto/bytes.ts';
 import { canonicalJson } from '../crypto/canonical-json.ts';
 import { hmacSha256, sha256 } from '../crypto/hash.ts';
-import { type Verdict, wordText } from '../model/approval-rules.ts';
+import { type FurtherAct, furtherTold, type Verdict, wordText } from '../model/approval-rules.ts';
 import { isConfidential } from '../model/confidential.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { TenantKeys } from '../seal/tenant-keys.ts';
@@ -84,6 +84,17 @@ interface StatedRule {
   readonly expires: number | null;
 }
 
+interface StatedFurther {
+  readonly action: string;
+  /** The id of the thing, if it was there. */
+  readonly object: string | null;
+}
+
+/** Acts on further things, as a statement and the record of the act name them. */
+export function statedFurther(further: readonly FurtherAct[] | undefined): StatedFurther[] {
+  return furtherTold(further).map(({ action, object }) => ({ action, object: object?.id ?? null }));
+}
+
 interface Stated {
   readonly tenant: string;
   readonly request: string;
@@ -93,6 +104,7 @@ interface Stated {
   readonly ring: string;
   readonly operation: string;
   readonly object: object | null;
+  readonly further: readonly StatedFurther[];
   readonly parameters: JsonObject;
   readonly body: JsonObject | null;
   readonly rules: readonly StatedRule[];

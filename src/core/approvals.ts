@@ -2,7 +2,7 @@
 import type { BrokenGlass as BrokenAnswer, ApprovalRequest as RequestAnswer } from '../api/approvals.ts';
 import { KmsError } from '../errors.ts';
 import type { ResourceRef } from '../model/activity-details.ts';
-import { type RequestState, requestLasts } from '../model/approval-rules.ts';
+import { furtherTold, type RequestState, requestLasts } from '../model/approval-rules.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Tables } from '../store/port.ts';
 import type { Slices } from '../store/sql.ts';
@@ -299,10 +299,14 @@ function requestAnswer(ctx: Context, known: RequestNow): RequestAnswer {
     broken: request.brokenBy !== undefined,
     statement,
     digest,
-    shown: { parameters, body },
+    shown: { parameters, body, further: furtherTold(request.terms.further).map(actAnswer) },
     effects: effectsAnswer(ctx, details),
     may: mayAnswer(ctx, known),
   };
+}
+
+function actAnswer({ action, object }: ReturnType<typeof furtherTold>[number]) {
+  return { action, object: object && thingAnswer(object) };
 }
 
 function wordAnswer(tx: Tables, { requester }: ApprovalRequest, word: ApprovalWord, rules: readonly ApprovalRule[]) {

@@ -81,6 +81,8 @@ export interface OpenState {
   readonly keyWorker: KeyWorker;
   readonly meter: Meter;
   readonly local: LocalHandlers;
+  /** Aborted when it is about to be closed, so that nothing waits that it would wait for. */
+  readonly closing: AbortSignal;
   readiness(): Readiness;
   /** Why writes are refused now, while reads continue; undefined if they are allowed. */
   refuseWrites(): KmsError | undefined;

@@ -121,7 +121,7 @@ export class BatchWay {
     const { waits } = result;
     if (waits?.isNew) tell({ appliance: this.#appliance, open, handle }, { kind: 'request', id: waits.id });
     if (!waits?.holds || !batch.isSingle) return result;
-    const state = await untilDecided(waits, handle, this.#appliance.world, request);
+    const state = await untilDecided(waits, { open, handle }, this.#appliance.world, request);
     if (state === 'granted') return this.#runOnce(request, open, handle, batch, waits.id);
     return state === undefined ? result : { ...result, value: batch.refusal(overError(waits, state)) };
   }

@@ -7,8 +7,8 @@ import type { World } from '../core/context.ts';
 import type { RequestState } from '../model/approval-rules.ts';
 import type { Tables } from '../store/port.ts';
 import type { BodyRead } from './body.ts';
+import type { KnownRequest } from './input.ts';
 import type { ApiRequest } from './request.ts';
-import type { TenantHandle } from './tenant-directory.ts';
 
 /** Held requests: in all, of one tenant, of one caller. */
 const mostHeld = 64;
@@ -49,12 +49,12 @@ class Places {
 const places = new Places();
 
 /**
- * Waits until the request is decided. Returns its state then; undefined if it was not in time, there is no place, or
- * the client is gone.
+ * Waits until the request is decided. Returns its state then; undefined if it was not in time, there is no place, the
+ * client is gone, or the appliance is about to close, which waits for it.
  */
 export async function untilDecided(
   { id, requester }: Pick<Wait, 'id' | 'requester'>,
-  { store, tenant }: TenantHandle,
+  { handle: { store, tenant }, open: { closing } }: Pick<KnownRequest, 'handle' | 'open'>,
   world: World,
   { isGone = () => false }: Pick<ApiRequest, 'isGone'>,
 ): Promise<RequestState | undefined> {
@@ -69,8 +69,8 @@ export async function untilDecided(
   let marks = '';
   try {
     for (let looks = 1; performance.now() < end; looks++) {
-      await pause(betweenLooks, undefined, { ref: false });
-      if (isGone()) return undefined;
+      await pause(betweenLooks, undefined, { ref: false, signal: closing }).catch(() => {});
+      if (closing.aborted || isGone()) return undefined;
       const now = looks % quickLooks === 0 ? undefined : store.read((tx) => tx.approvalRequests.marksOf(id));
       if (now !== undefined && now === marks) continue;
       const found = await store.transaction(state);

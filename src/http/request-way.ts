@@ -198,12 +198,12 @@ export class EndpointWay {
   ): Promise<RequestResult | undefined> {
     // Cast: the caller looked.
     const { waits } = served.outcome as WaitingOutcome;
-    const { request, handle } = known;
+    const { request } = known;
     if (!waits.holds) return undefined;
     request.room?.release();
     request.body.release?.();
     try {
-      const state = await untilDecided(waits, handle, this.#appliance.world, request);
+      const state = await untilDecided(waits, known, this.#appliance.world, request);
       if (state === undefined) return undefined;
       if (state !== 'granted') return this.#reply({ ...served, outcome: refused(overError(waits, state)) }, known);
       request.body.reclaim?.();

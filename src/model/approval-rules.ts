@@ -1,5 +1,6 @@
 // Rules of approvals: which acts a rule covers, its limits, and the presets. Pure; whose word counts is decided in the
 // core.
+import type { ResourceRef } from './activity-details.ts';
 import { type Flags, flagName, isKnownFlag, likelyFlag, parseFlags, ringActions } from './flags.ts';
 import { nearest } from './nearest.ts';
 
@@ -154,7 +155,18 @@ export interface Act {
   /** Names and ids of what is concerned. */
   readonly objects: readonly string[];
   /** Acts on further things, which take flags of their own. */
-  readonly further?: readonly Act[];
+  readonly further?: readonly FurtherAct[];
+}
+
+/** An act on a further thing. */
+export interface FurtherAct extends Act {
+  /** The thing, if it was there. */
+  readonly object?: ResourceRef | undefined;
+}
+
+/** Acts on further things as people are told of them: the flag that each takes, and the thing. */
+export function furtherTold(further: readonly FurtherAct[] = []) {
+  return further.map(({ actions: [action = ''], ring, object = null }) => ({ action: actName(action, ring), object }));
 }
 
 interface Pattern {

@@ -21,7 +21,7 @@ import { presets } from '../../src/model/approval-rules.ts';
 
 const key = { type: 'managed-key', id: 'mkey_01kdyak3se5g95x5q7yjatpbf9', name: 'payroll' };
 const effects = { changed: [], granted: [], revoked: [], objects: [] };
-const shown = { parameters: {}, body: null };
+const shown = { parameters: {}, body: null, further: [] };
 const act = (operation: string, recorded: string, more: object = {}) => ({
   ...{ action: recorded, operation, object: null, shown, effects },
   statement: JSON.stringify({ recorded, ring: '' }),
@@ -35,7 +35,7 @@ test('an act is a sentence', () => {
   assert.equal(actText(act('restoreManagedKey', 'key.delete', { object: key })), 'Restore the managed key payroll');
   const body = { username: 'mallory', password: { hidden: 'x' } };
   assert.equal(
-    actText(act('createUser', 'user.create', { shown: { parameters: {}, body } })),
+    actText(act('createUser', 'user.create', { shown: { parameters: {}, body, further: [] } })),
     'Create a user, mallory',
   );
   assert.equal(actText(act('createUser', 'user.create')), 'Create a user');

@@ -25,8 +25,8 @@ async function pending(a: Appliance): Promise<string> {
 }
 
 /** A ring whose deletion is held for the word of ada or bob. */
-async function desk() {
-  const a = await testAppliance();
+async function desk(options: Parameters<typeof testAppliance>[0] = {}) {
+  const a = await testAppliance(options);
   const [ada, bob] = [await approver(a), await approver(a)];
   const { name } = await makeRing(a);
   const terms = { objects: [name], approvers: { users: ids(ada, bob) }, mode: 'hold' };
@@ -70,6 +70,19 @@ test('what was granted and lacks words now is held for what it lacks, without tr
   assert.equal(await refusals(a), 2);
   await say(a, bob, id);
   assert.deepEqual([(await second).status, await isThere()], [200, false]);
+});
+
+test('an appliance that is about to close waits for no word: a held act is refused, and its request stays', async () => {
+  const closing = new AbortController();
+  const { a, remove, isThere } = await desk({ closing: closing.signal });
+  const held = remove();
+  const id = await pending(a);
+  closing.abort();
+  const { status, body } = await held;
+  assert.deepEqual([status, body.approval.id], [403, id]);
+  assert.match(body.message, /waits for approval as/);
+  assert.equal((await remove()).body.approval.id, id, 'nor is another one held from then on');
+  assert.deepEqual([(await requests(a)).map(({ state }) => state), await isThere()], [['pending'], true]);
 });
 
 test('nothing is done for a client that has left', async () => {

@@ -12,8 +12,8 @@ import type { LocalHandlers } from '../../src/http/appliance-port.ts';
 import { localActions } from '../../src/http/local-approvals.ts';
 import { actProblem, furtherActions, presets } from '../../src/model/approval-rules.ts';
 import { ringActions } from '../../src/model/flags.ts';
-import { type Appliance, testAppliance } from '../support/appliance.ts';
-import { approver, ids, say, waits } from '../support/approvers.ts';
+import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
+import { approver, ids, proven, say, waits } from '../support/approvers.ts';
 import { accessKey, base64, call, done } from '../support/aws-client.ts';
 import { KmipClient, uid, wrappingBy } from '../support/kmip-client.ts';
 import { makeRule, makeTransit } from './samples.ts';
@@ -138,6 +138,80 @@ test('a second key that an act encrypts under, imports to or takes an alias from
   const later = a.world.now() + 86_400_000;
   waits(await a.call('PUT', `/managed-keys/${two.name}/config`, { deactivateAt: later }, { key }));
   assert.equal((await a.call('PUT', `/managed-keys/${one.name}/config`, { deactivateAt: later }, { key })).status, 200);
+});
+
+test('a window for one thing is none for a further one', async () => {
+  const { a, ada, rule } = await under(['key.*.encrypt', 'key.*.decrypt'], { window: 600 });
+  const [one, two, three] = [await makeTransit(a), await makeTransit(a), await makeTransit(a)];
+  const sealed = (await a.call('POST', `/managed-keys/${one.name}/encrypt`, { items: [{ plaintext: base64('hi') }] }))
+    .body.items[0];
+  await rule();
+  const { key } = await a.keyWith('key.*');
+  const decrypt = (toKey?: string, item = sealed) =>
+    a.call('POST', `/managed-keys/${one.name}/decrypt`, { items: [item], toKey }, { key });
+  const plain = waits(await decrypt());
+  assert.equal((await say(a, ada, plain)).body.state, 'granted');
+  assert.equal((await decrypt()).status, 200);
+  const asked = waits(await decrypt(two.name));
+  assert.notEqual(asked, plain);
+  const { shown, statement } = (await a.call('GET', `/approvals/requests/${asked}`, undefined, { key: ada.key })).body;
+  const further = { action: `key.${two.name}.encrypt`, object: { type: 'managed-key', id: two.id, name: two.name } };
+  assert.deepEqual([shown.body, shown.further], [null, [further]]);
+  assert.deepEqual(JSON.parse(statement).further, [{ action: further.action, object: two.id }]);
+  await say(a, ada, asked);
+  // However it is named, and whatever is encrypted.
+  for (const toKey of [two.name, two.id]) assert.equal((await decrypt(toKey)).status, 200);
+  assert.notEqual(waits(await decrypt(three.name)), asked);
+  const [done] = (await a.activity()).filter(({ props }) => JSON.stringify(props).includes('"further":'));
+  assert.ok(done);
+  assert.deepEqual(Object(done.props.approval).further, JSON.parse(statement).further);
+  assert.deepEqual((await proven(a)).acts, 3);
+});
+
+test('a request never waits for words that could not be enough', async (t) => {
+  /** Ways in which an act comes under another rule after it was asked for. */
+  const ways: Record<
+    string,
+    (a: Appliance, key: AnyJson, rule: (more: object) => Promise<AnyJson>) => Promise<unknown>
+  > = {
+    'another rule is made': (_, { id }, rule) => rule({ objects: [id] }),
+    'the thing gets an alias that another rule names': async (a, { name }, rule) => {
+      await rule({ objects: ['pay'] });
+      return a.call('POST', `/managed-keys/${name}/aliases`, { alias: 'pay' });
+    },
+    'the thing loses the alias that a rule names': async (a, { name }, rule) => {
+      await rule({ objects: ['early'] });
+      return a.call('DELETE', `/managed-keys/${name}/aliases/early`);
+    },
+  };
+  for (const window of ['once', 600] as const)
+    for (const isGranted of [false, true])
+      for (const [way, change] of Object.entries(ways)) {
+        await t.test(`${way}, window ${window}, ${isGranted ? 'granted' : 'pending'}`, async () => {
+          const { a, ada, rule } = await under(['key.*.decrypt'], { window });
+          const bob = await approver(a);
+          const key = await makeTransit(a);
+          await a.call('POST', `/managed-keys/${key.name}/aliases`, { alias: 'early' });
+          const items = [{ plaintext: base64('hi') }];
+          const { ciphertext } = (await a.call('POST', `/managed-keys/${key.name}/encrypt`, { items })).body.items[0];
+          await rule({ objects: [key.name] });
+          const { key: as } = await a.keyWith('key.*.decrypt');
+          const decrypt = () =>
+            a.call('POST', `/managed-keys/${key.name}/decrypt`, { items: [{ ciphertext }] }, { key: as });
+          const first = waits(await decrypt());
+          if (isGranted) await say(a, ada, first);
+          await change(a, key, (more) => rule({ ...more, name: 'other', approvers: { users: ids(bob) } }));
+          // Both say their word on whatever waits, until it is done.
+          for (let tries = 0; tries < 3; tries++) {
+            const { status, body } = await decrypt();
+            if (status === 200) return;
+            const { needed, given, id } = body.approval;
+            assert.ok(given < needed, JSON.stringify(body));
+            for (const who of [ada, bob]) await say(a, who, id);
+          }
+          assert.fail('it waits for ever');
+        });
+      }
 });
 
 test("AWS's client comes under the rules of the key that it encrypts under again", async () => {

@@ -60,6 +60,7 @@ export interface ApplianceOptions {
   /** Limits of concurrent requests. */
   readonly fairLimits?: FairLimits;
   readonly keyWorker?: KeyWorker;
+  readonly closing?: AbortSignal;
   /** The tenants' stores. Default: new ones in memory. */
   readonly stores?: readonly Store[];
   /** Another node on the same stores, whose tenants these are. */
@@ -184,6 +185,7 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
       ...options.people,
     }),
     keyWorker: options.keyWorker ?? keyWorkHere,
+    closing: options.closing ?? new AbortController().signal,
     meter: { route: () => () => {} },
     local,
     readiness: options.ready ?? (() => ({ ok: true })),

@@ -175,6 +175,9 @@ function requestPairs(request: ApprovalRequest): readonly Pair[] {
     ['reason', request.reason],
     ['asked', timeText(request.createdAt)],
     ['ends', timeText(request.expiresAt)],
+    ...shown.further.map(
+      ({ action, object: thing }): Pair => ['and', thing ? `${action}, on ${thingText(thing)} (${thing.id})` : action],
+    ),
     ['parameters', code(shown.parameters)],
     ['body', shown.body ? code(shown.body) : 'any'],
     ['changes', effects.changed.join(', ') || undefined],

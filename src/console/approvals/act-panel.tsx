@@ -30,6 +30,7 @@ export function ActPanel({ request }: { readonly request: ApprovalRequest }) {
           ['Operation', <code key="operation">{operation}</code>],
           ['Permission', <code key="action">{action}</code>],
           object !== null && ['Done to', <Thing key="object" of={object} />],
+          ...shown.further.map((further, n): Fact => ['And also', <Further key={n} of={further} />]),
           dialect !== undefined && ['Through', dialectText(dialect)],
           ...parameters.map(([name, value]): Fact => [`Parameter ${name}`, <Value key={name} of={value} />]),
           effects.objects.length > 0 && ['Also affected', <Things key="objects" of={effects.objects} />],
@@ -61,6 +62,21 @@ function Things({ of }: { readonly of: readonly ThingRef[] }) {
         </li>
       ))}
     </ul>
+  );
+}
+
+/** A further thing, and the flag of what is done to it. */
+function Further({ of: { action, object } }: { readonly of: ApprovalRequest['shown']['further'][number] }) {
+  return (
+    <span>
+      <code>{action}</code>
+      {object && (
+        <>
+          {' on '}
+          <Thing of={object} />
+        </>
+      )}
+    </span>
   );
 }
 
