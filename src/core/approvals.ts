@@ -224,7 +224,10 @@ export function acknowledgeBrokenGlass(ctx: Context, { id }: { readonly id: stri
   const broken = tx.brokenGlass.byId(id);
   if (!broken) throw new KmsError('not-found', 'no glass was broken under this id');
   if (isOfBreaker(tx, caller.id, broken)) {
-    throw new KmsError('forbidden', 'another must acknowledge it than who broke it, or could be who broke it');
+    throw new KmsError(
+      'forbidden',
+      'who broke it, or could be who broke it, does not acknowledge it: a User for whom a rule vouches can',
+    );
   }
   if (!broken.acknowledged) tx.brokenGlass.acknowledge(id, caller.id, world.now());
   ctx.note({ object: glassThing(id) });

@@ -8,8 +8,8 @@ import type { Caller } from './context.ts';
 
 type People = Pick<Tables, 'secondFactors' | 'waysIn'>;
 
-/** Identities that are looked at behind one. */
-const mostBehind = 100;
+/** Ways that are looked at behind one identity. */
+const mostBehind = 2000;
 
 /** Notes that the caller could get into an API key or a User's account from now on. */
 export function noteWayIn(
@@ -34,9 +34,10 @@ export function behind(
   let looked = 0;
   for (const [each, until] of reached) {
     const ways = waysIn.since(each, vouchedAt(each));
-    if (ways.length > mostWays || ++looked > mostBehind) return undefined;
-    for (const { who, first, last } of ways) {
-      const at = Math.min(last, until);
+    looked += ways.length;
+    if (ways.length > mostWays || looked > mostBehind) return undefined;
+    for (const { who, first, reach } of ways) {
+      const at = Math.min(reach, until);
       if (first > until || at <= (reached.get(who) ?? -1)) continue;
       reached.delete(who);
       reached.set(who, at);
@@ -89,16 +90,27 @@ export function vouchingProblem(
 ): string | undefined {
   const at = vouched[userId];
   if (at === undefined) return 'the rule does not vouch for this User, who became an approver after it was set';
-  if (waysIn.lastOf(userId) <= at) return undefined;
+  if (waysIn.since(userId, at).every(({ who }) => isOwnKey(waysIn, userId, who, at))) return undefined;
   return 'another could have got into the account of this User since the rule vouched for it';
 }
 
+/** Whether an API key was made by that User alone, after the way of that number. */
+function isOwnKey(waysIn: People['waysIn'], userId: string, id: string, after: number): boolean {
+  const ways = isUser(id) ? [] : waysIn.since(id, 0);
+  return ways.length > 0 && ways.every(({ who, first }) => who === userId && first > after);
+}
+
 /**
- * Whether an identity may be who broke the glass: the same, an API key that they had a way into, a User whom they gave
- * themselves a way into since, or one with a second factor of theirs.
+ * Whether an identity may be who broke the glass: the same, one that they had a way into, or a User with a second factor
+ * of theirs. Users for whom a rule vouches are persons of their own.
  */
-export function isOfBreaker(tables: People, id: string, { by, ways }: Pick<BrokenGlass, 'by' | 'ways'>): boolean {
-  const could = behind(tables, id, (each) => (isUser(each) ? ways : 0));
+export function isOfBreaker(
+  tables: People & Pick<Tables, 'approvalRules'>,
+  id: string,
+  { by }: Pick<BrokenGlass, 'by'>,
+): boolean {
+  const rules = tables.approvalRules.list();
+  const could = behind(tables, id, (each) => Math.max(0, ...rules.map(({ vouched }) => vouched[each] ?? 0)));
   return !could || could.has(by) || shareFactors(tables, by, could);
 }
 

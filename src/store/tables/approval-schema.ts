@@ -60,7 +60,6 @@ export const approvalSchema: readonly string[] = [
     mark TEXT PRIMARY KEY,
     user_id TEXT NOT NULL
   )`,
-  // `ways` is the number of the last way in (`ways_in`) that there was then.
   `CREATE TABLE broken_glass (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
@@ -70,19 +69,20 @@ export const approvalSchema: readonly string[] = [
     action TEXT NOT NULL,
     object TEXT,
     request_id TEXT,
-    ways INTEGER NOT NULL,
     acknowledged_at INTEGER,
     acknowledged_by TEXT
   )`,
   `CREATE INDEX broken_glass_of ON broken_glass (request_id) WHERE request_id IS NOT NULL`,
   `CREATE INDEX broken_glass_open ON broken_glass (seq) WHERE acknowledged_at IS NULL`,
-  // Callers that were given a way into an API key or a User's account. If it was more than once, `first` is the number
-  // of the first way.
+  // Callers that were given a way into an API key or a User's account. `first`, `last` and `reach` are numbers like
+  // `seq`, and null where they are the same: of the first and the last way, and up to which others could be the caller.
   `CREATE TABLE ways_in (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     identity TEXT NOT NULL,
     who TEXT NOT NULL,
     first INTEGER,
+    last INTEGER,
+    reach INTEGER,
     UNIQUE (identity, who)
   )`,
   `CREATE INDEX ways_in_of ON ways_in (who)`,

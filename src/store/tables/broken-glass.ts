@@ -2,7 +2,6 @@
 import type { ResourceRef } from '../../model/activity-details.ts';
 import type { Row, Sql } from '../sql.ts';
 import { objectOf, toJson } from './columns.ts';
-import { wayInTable } from './ways-in.ts';
 
 export interface BrokenGlass {
   readonly id: string;
@@ -14,8 +13,6 @@ export interface BrokenGlass {
   readonly action: string;
   readonly object: ResourceRef | null;
   readonly requestId: string | undefined;
-  /** The number of the last way in that there was then. */
-  readonly ways: number;
   readonly acknowledged: { readonly at: number; readonly by: string } | undefined;
 }
 
@@ -27,7 +24,6 @@ interface BrokenRow extends Row {
   action: string;
   object: string | null;
   request_id: string | null;
-  ways: number;
   acknowledged_at: number | null;
   acknowledged_by: string | null;
 }
@@ -35,12 +31,11 @@ interface BrokenRow extends Row {
 export type BrokenGlassTable = ReturnType<typeof brokenGlassTable>;
 
 export function brokenGlassTable(sql: Sql) {
-  const waysIn = wayInTable(sql);
   return {
-    insert(broken: Omit<BrokenGlass, 'ways' | 'acknowledged'>): void {
+    insert(broken: Omit<BrokenGlass, 'acknowledged'>): void {
       sql.run(
-        `INSERT INTO broken_glass (id, at, broken_by, reason, action, object, request_id, ways)
-          VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+        `INSERT INTO broken_glass (id, at, broken_by, reason, action, object, request_id)
+          VALUES (?, ?, ?, ?, ?, ?, ?)`,
         broken.id,
         broken.at,
         broken.by,
@@ -48,7 +43,6 @@ export function brokenGlassTable(sql: Sql) {
         broken.action,
         broken.object ? toJson({ ...broken.object }) : null,
         broken.requestId ?? null,
-        waysIn.last(),
       );
     },
 
@@ -88,7 +82,6 @@ function fromRow(row: BrokenRow): BrokenGlass {
     // Cast: this file wrote it.
     object: row.object === null ? null : (objectOf(row.object) as unknown as ResourceRef),
     requestId: row.request_id ?? undefined,
-    ways: row.ways,
     acknowledged: at === null ? undefined : { at, by: by ?? '' },
   };
 }
