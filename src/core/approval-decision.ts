@@ -12,7 +12,7 @@ import { shownObject, shownVouched } from './approval-objects.ts';
 import { rulesAt, rulesFor } from './approval-rules.ts';
 import { isOnce, lastingOf, type RequestNow, requestNow } from './approval-standing.ts';
 import { digestOf, shownFields, statedFurther, statementOf } from './approval-statement.ts';
-import { standingOf } from './approval-words.ts';
+import { lackOfApprovers, standingOf } from './approval-words.ts';
 import type { Context } from './context.ts';
 import { localCaller } from './credential.ts';
 
@@ -222,7 +222,8 @@ function waitOf({ tx, caller }: Deciding, request: ApprovalRequest | undefined, 
   const { needed, given } = standingOf(tx, requester, tx.approvalRequests.wordsOf(id), rules);
   const words = needed === 1 ? "another's word" : `the word of ${needed} others`;
   const what = given === 0 ? words : `${words}, and has ${given}`;
-  const waits = `this needs ${what}: it waits for approval as ${id}; try again once it is approved`;
+  const [lack] = rules.flatMap((rule) => lackOfApprovers(tx, requester, rule) ?? []);
+  const waits = `this needs ${what}: it waits for approval as ${id}; ${lack ?? 'try again once it is approved'}`;
   const message = request && endedAt === undefined ? waits : overMessage(id, state);
   return { id, requester, needed, given, holds: false, isNew: false, message };
 }

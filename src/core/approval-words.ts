@@ -7,7 +7,7 @@ import { factorFreshFor } from '../model/approval-rules.ts';
 import type { Tables } from '../store/port.ts';
 import type { ApprovalRequest, ApprovalWord } from '../store/tables/approval-requests.ts';
 import type { ApprovalRule } from '../store/tables/approval-rules.ts';
-import { canLogIn, isApprover } from './approval-rules.ts';
+import { approversOf, canLogIn, isApprover } from './approval-rules.ts';
 import { digestOf } from './approval-statement.ts';
 import type { Caller, Context } from './context.ts';
 import { factorMarks, selfApprovalProblem, vouchingProblem } from './persons.ts';
@@ -93,6 +93,27 @@ export function approvalProblem(tx: Tables, userId: string, requester: string, r
   if (!isApprover(rule, user)) return 'the User is no approver of the rule';
   return vouchingProblem(tx, userId, rule) ?? selfApprovalProblem(tx, userId, requester, rule);
 }
+
+/**
+ * The reason why too few of a rule's approvers could say their word now, and what helps; undefined if enough could. It
+ * is for people: it decides nothing.
+ */
+export function lackOfApprovers(tx: Tables, requester: string, rule: ApprovalRule): string | undefined {
+  let able = 0;
+  let problem: string | undefined;
+  for (const { id, username } of approversOf(tx, rule)) {
+    const own = tx.secondFactors.has(id) ? approvalProblem(tx, id, requester, rule) : noFactor;
+    if (own === undefined) able++;
+    else problem ??= 'users' in rule.approvers ? `${username}: ${own}` : own;
+    if (able >= rule.count) return undefined;
+  }
+  const who =
+    able === 0 ? 'none of its approvers' : able === 1 ? 'only 1 of its approvers' : `only ${able} of its approvers`;
+  const why = problem === undefined ? '' : ` (${problem})`;
+  return `${who} can approve this now under the rule ${rule.name}${why}; the administrator at the machine can break the glass`;
+}
+
+const noFactor = 'they have no second factor yet; they add one to their account, and can approve then';
 
 /** A second factor that the caller proved. */
 export interface ProvenFactor {

@@ -86,12 +86,15 @@ function shareFactors(tables: People, userId: string, others: Iterable<string>):
 export function vouchingProblem(
   { waysIn }: Pick<Tables, 'waysIn'>,
   userId: string,
-  { vouched }: Pick<ApprovalRule, 'vouched'>,
+  { vouched, name }: Pick<ApprovalRule, 'vouched'> & { readonly name?: string },
 ): string | undefined {
   const at = vouched[userId];
-  if (at === undefined) return 'the rule does not vouch for this User, who became an approver after it was set';
+  const help = `ask for \`kms approval rule update ${name ?? 'RULE'} --vouch\``;
+  if (at === undefined) {
+    return `the rule does not vouch for this User, who became an approver after it was set; ${help}`;
+  }
   if (waysIn.since(userId, at).every(({ who }) => isOwnKey(waysIn, userId, who, at))) return undefined;
-  return 'another could have got into the account of this User since the rule vouched for it';
+  return `another could have got into the account of this User since the rule vouched for it; ${help}`;
 }
 
 /** Whether an API key was made by that User alone, after the way of that number. */
@@ -101,8 +104,8 @@ function isOwnKey(waysIn: People['waysIn'], userId: string, id: string, after: n
 }
 
 /**
- * Whether an identity may be who broke the glass: the same, one that they had a way into, or a User with a second factor
- * of theirs. Users for whom a rule vouches are persons of their own.
+ * Whether an identity may be who broke the glass: the same, one that they had a way into, or a User with a second
+ * factor of theirs. Users for whom a rule vouches are persons of their own.
  */
 export function isOfBreaker(
   tables: People & Pick<Tables, 'approvalRules'>,

@@ -152,7 +152,7 @@ export const special: readonly Special[] = [
     id: verb === 'break-glass' ? 'breakGlass' : `${verb}Request`,
     status: 429,
     async make(a: Appliance) {
-      const { accessToken: key } = await logIn(a, { 'approval.read': true });
+      const { accessToken: key } = await logIn(a, { 'approval.read': true, 'approval.give': true });
       const { body: rule } = await a.call('POST', '/approvals/rules', {
         name: verb,
         actions: ['keyring.create'],

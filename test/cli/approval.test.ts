@@ -48,7 +48,7 @@ test('a rule: made of a preset, listed, shown, changed and deleted', async () =>
   );
   assert.match(
     made.stderr,
-    /^kms: warning: no approver could approve now, and it takes 1: they need a second factor, and the rule must vouch for them \(--vouch\)\n$/,
+    /^kms: warning: no approver could approve now, and it takes 1: each needs a second factor, and the rule must vouch for them \(kms approval rule update --vouch\)\n$/,
   );
   assert.match((await d.kms('approval rule list')).stdout, /^deletions +1 +\S+ +ask +once +keyring/m);
   const rule = await d.json<ApprovalRule>('approval rule show deletions --json');

@@ -327,7 +327,7 @@ test('each command prints what the page tells', async () => {
   await d.kms('approval break-glass --reason x -- account delete spare --yes');
   await run('approval broken-glass');
   const breaking = 'approval break-glass --reason x -- ';
-  await run('approval rule update accounts --count 2', { before: breaking });
+  await run('approval rule update accounts --mode hold', { before: breaking });
   await run('approval rule delete accounts --yes', { before: breaking });
   await run('user delete bob --yes');
 
@@ -395,12 +395,10 @@ test('each command prints what the page tells', async () => {
   const server = await serving(d, ['--data', 'served'], env);
   after(() => server.stop());
   await run('metrics --data served');
-  await d.kms('approval rule create anything --action account.delete --approver-flag approval.give --data served', {
-    env,
-  });
-  await d.kms('account create spare --data served', { env });
   const keeper = 'user create keeper --email k@example.org --first-name K --last-name K --flag approval.rule';
   const { password } = JSON.parse((await d.kms(`${keeper} --data served --json`, { env })).stdout);
+  await d.kms('approval rule create anything --action account.delete --approver keeper --data served', { env });
+  await d.kms('account create spare --data served', { env });
   await d.kms('approval break-glass --reason x --data served -- account delete spare --yes', { env });
   const { broken } = JSON.parse((await d.kms('approval broken-glass --data served --json', { env })).stdout);
   await run(`approval acknowledge ${broken[0].id} --user keeper --data served`, { env, stdin: `${password}\n` });

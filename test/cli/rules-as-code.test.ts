@@ -8,7 +8,7 @@ import { type ServedDesk, servedDesk } from './served.ts';
 
 async function withApprovers(): Promise<{ d: ServedDesk; ada: string; bob: string; adaId: string }> {
   const d = await servedDesk();
-  const [ada, bob] = [(await person(d.appliance)).user, (await person(d.appliance)).user];
+  const [ada, bob] = [(await person(d.appliance, { 'approval.give': true })).user, (await person(d.appliance)).user];
   return { d, ada: ada.username, bob: bob.username, adaId: ada.id };
 }
 

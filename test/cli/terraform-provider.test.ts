@@ -291,7 +291,7 @@ test('an API key without the flags is refused by the appliance, and an appliance
 test('rules of approvals: a window is a word or a number, users are sets of names', async () => {
   await using d = await servedDesk();
   await using tofu = await start(d);
-  const { username } = (await person(d.appliance)).user;
+  const { username } = (await person(d.appliance, { 'approval.give': true })).user;
   const config = {
     name: 'deletions',
     actions: ['key.*.delete'],
@@ -302,7 +302,7 @@ test('rules of approvals: a window is a word or a number, users are sets of name
   const held = {
     name: 'held',
     actions: ['key.*.export', 'apikey.create'],
-    approvers: { flag: 'x.y', users: null },
+    approvers: { flag: 'approval.give', users: null },
     mode: 'ask',
   };
   const state = await settled(tofu, 'kms_rule', held);

@@ -153,7 +153,11 @@ const ruleFields = (more: object = {}) => ({
   ...more,
 });
 const readsRules = { 'approval.read': true };
-export const makeRule = (a: Appliance, more: object = {}) => ok(a.call('POST', '/approvals/rules', ruleFields(more)));
+/** Without other approvers, a User who may approve is made for it. */
+export async function makeRule(a: Appliance, more: object = {}): Promise<AnyJson> {
+  if (!('approvers' in more)) await makeUser(a, { 'approval.give': true });
+  return ok(a.call('POST', '/approvals/rules', ruleFields(more)));
+}
 
 /** A rule that has ended, so that its change needs no word. */
 async function endedRule(a: Appliance): Promise<AnyJson> {
@@ -514,7 +518,10 @@ export const samples: Readonly<Record<EndpointId, MakeSample>> = {
       props: {},
     },
   }),
-  createApprovalRule: async () => ({ body: ruleFields() }),
+  createApprovalRule: async (a) => {
+    await makeUser(a, { 'approval.give': true });
+    return { body: ruleFields() };
+  },
   listApprovalRules: async () => ({}),
   getApprovalRule: async (a) => ({
     params: { id: (await makeRule(a)).id },

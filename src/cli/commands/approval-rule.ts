@@ -147,7 +147,7 @@ function termsOf(cli: Terms) {
 async function warnOfAble(cli: Cli, { able, count }: ApprovalRule): Promise<void> {
   if (able >= count) return;
   const who = able === 1 ? 'only 1 approver' : able === 0 ? 'no approver' : `only ${able} approvers`;
-  const need = 'they need a second factor, and the rule must vouch for them (--vouch)';
+  const need = 'each needs a second factor, and the rule must vouch for them (kms approval rule update --vouch)';
   await say(cli.io, `warning: ${who} could approve now, and it takes ${count}: ${need}`);
 }
 

@@ -1,7 +1,7 @@
 // The table of who was given a way into an API key or a User's account: its maker, its owner, those who got a secret, a
 // proof, an invite or a link. Ways are numbered in the order in which they were given, so that no clock decides which
-// came first. API keys are no persons: a way given to one is given to those who could use it by then, and one that is
-// gone is in nobody's way.
+// came first. API keys are no persons: a way given to one is given to those who could use it by then, and those
+// that are gone do not count.
 import type { Row, Sql } from '../sql.ts';
 
 interface WayIn {
@@ -10,7 +10,7 @@ interface WayIn {
   /** Numbers of the first and the last way that they were given; 0 if the first was not noted yet. */
   readonly first: number;
   readonly last: number;
-  /** Who had a way into `who` by this number had one by it. */
+  /** Those who had a way into `who` by this number had one by it. */
   readonly reach: number;
 }
 
@@ -53,7 +53,7 @@ export function wayInTable(sql: Sql) {
     note(identity: string, who: string): void {
       const key = sql.get<{ created_by: string | null }>('SELECT created_by FROM api_keys WHERE id = ?', who);
       const ways = key ? waysInto(who) : [];
-      // Who has an API key whose maker is not known, is not known. And their own API key is told apart from others'.
+      // Those who hold an API key without a known maker are not known. A User's own API key is told apart from others'.
       if (key?.created_by === null || ways.length === 0 || ways.some((way) => way.who === identity)) add(identity, who);
       else for (const way of ways) add(identity, way.who, { reach: way.reach });
     },
