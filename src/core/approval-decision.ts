@@ -5,10 +5,11 @@ import { type ActivityDetails, mostNamed, type ResourceRef } from '../model/acti
 import { type Act, actName, furtherActions, type RequestState, requestLasts } from '../model/approval-rules.ts';
 import { isKnownFlag } from '../model/flags.ts';
 import type { JsonObject } from '../model/json.ts';
+import type { Tables } from '../store/port.ts';
 import type { ApprovalRequest } from '../store/tables/approval-requests.ts';
 import type { ApprovalRule } from '../store/tables/approval-rules.ts';
 import { activityRecord } from './activity.ts';
-import { shownObject, shownVouched } from './approval-objects.ts';
+import { isThere, shownObject, shownVouched } from './approval-objects.ts';
 import { rulesAt, rulesFor } from './approval-rules.ts';
 import { isOnce, lastingOf, type RequestNow, requestNow } from './approval-standing.ts';
 import { digestOf, shownFields, statedFurther, statementOf } from './approval-statement.ts';
@@ -122,7 +123,7 @@ function useUp(
   const now = world.now();
   if (request.grantedAt === undefined) tx.approvalRequests.grant(id, { now, endsAt: now + terms.lasts });
   tx.approvalRequests.noteUse(id);
-  if (broken || terms.isOnce || isOnce(covering)) tx.approvalRequests.end(id, 'done', now);
+  if (broken || terms.isOnce || isOnceFor(act, covering)) tx.approvalRequests.end(id, 'done', now);
   return {
     id,
     digest: tx.approvalRequests.detailsOf(id)?.digest,
@@ -176,16 +177,32 @@ function flagOf({ actions, ring }: Act): string {
 }
 
 /** The caller, and what they do to what, and to which further things; with a window, any use of a key is the same. */
-function actHash({ caller, tenant }: Deciding, act: PlannedAct, rules: readonly ApprovalRule[]): string {
+function actHash({ tx, caller, tenant }: Deciding, act: PlannedAct, rules: readonly ApprovalRule[]): string {
   const { operation, actions, ring = null, object, parameters } = act;
   const body = bodyOf(tenant, act, rules);
   const of = object && { type: object.type, id: object.id };
   const further = statedFurther(act.further);
-  return digestOf({ caller: caller.id, operation, actions, ring, object: of, further, parameters, body });
+  const outcome = outcomeOf(tx, act);
+  return digestOf({ caller: caller.id, operation, actions, ring, object: of, further, parameters, body, outcome });
+}
+
+/**
+ * The terms of a rule afterwards, with ids where the request has names, and the Users for whom it newly vouches, as
+ * their accounts are: what makes another rule is another act.
+ */
+function outcomeOf({ waysIn }: Deciding['tx'], { deed = {} }: PlannedAct): JsonObject | null {
+  const { object, rule = null, objects = [] } = deed;
+  if (object?.type !== 'approval-rule') return null;
+  return { rule, vouched: objects.map(({ id }) => ({ id, last: waysIn.lastOf(id) })) };
 }
 
 function bodyOf({ keys }: Deciding['tenant'], act: PlannedAct, rules: readonly ApprovalRule[]): JsonObject | null {
-  return act.isUse && !isOnce(rules) ? null : shownFields(keys, act.body);
+  return act.isUse && !isOnceFor(act, rules) ? null : shownFields(keys, act.body);
+}
+
+/** A rule is changed one time, whatever window it has for what it covers. */
+function isOnceFor({ itself }: PlannedAct, rules: readonly ApprovalRule[]): boolean {
+  return itself.length > 0 || isOnce(rules);
 }
 
 export interface Wait {
@@ -288,7 +305,7 @@ function makeRequest(ctx: Deciding, act: PlannedAct, rules: readonly ApprovalRul
   const request = {
     ...({ id, act: hash, requester: caller.id, holder, state: 'pending', uses: 0 } as const),
     terms: {
-      ...{ actions, objects, itself, isOnce: isOnce(rules), lasts: lastingOf(rules) },
+      ...{ actions, objects, itself, isOnce: isOnceFor(act, rules), lasts: lastingOf(rules) },
       ...(ring !== undefined && { ring }),
       ...(further && further.length > 0 && { further }),
     },
@@ -303,7 +320,7 @@ function makeRequest(ctx: Deciding, act: PlannedAct, rules: readonly ApprovalRul
     ...(dialect !== undefined && { dialect }),
     ...(address !== undefined && { address }),
     ...(reason !== undefined && { reason }),
-    effects: { ...effectsOf(act, object && shownObject(tx, object)), ...vouchedIn(ctx, act) },
+    effects: { ...effectsOf(tx, act, object && shownObject(tx, object)), ...vouchedIn(ctx, act) },
   };
   tx.approvalRequests.insert({ ...request, details });
   const approval = { id, statement, digest, ...(reason !== undefined && { reason }) };
@@ -345,7 +362,7 @@ function vouchedIn({ tx, caller }: Deciding, { deed = {} }: PlannedAct): JsonObj
   return vouched ? { vouched, objects: [] } : {};
 }
 
-function effectsOf({ deed = {}, after }: PlannedAct, before: JsonObject | null | undefined): JsonObject {
+function effectsOf(tx: Tables, { deed = {}, after }: PlannedAct, before: JsonObject | null | undefined): JsonObject {
   const { changed = [], granted = [], revoked = [], objects = [] } = deed;
   return {
     changed,
@@ -353,7 +370,7 @@ function effectsOf({ deed = {}, after }: PlannedAct, before: JsonObject | null |
     revoked: mightiest(revoked),
     ...(granted.length > mostNamed && { grantedCount: granted.length }),
     ...(revoked.length > mostNamed && { revokedCount: revoked.length }),
-    objects: objects.slice(0, mostNamed),
+    objects: objects.filter((each) => isThere(tx, each)).slice(0, mostNamed),
     ...(before && { before }),
     ...(after && { after }),
   };

@@ -18,6 +18,22 @@ export function shownObject(tx: Tables, object: ResourceRef): JsonObject | undef
   return isShort(others) ? others : undefined;
 }
 
+/** Whether a thing is there; of some types that is not known, and it is taken to be. */
+export function isThere(tx: Tables, { type, id }: ResourceRef): boolean {
+  switch (type) {
+    case 'user':
+      return tx.users.byId(id) !== undefined;
+    case 'apikey':
+      return tx.apiKeys.byId(id) !== undefined;
+    case 'managed-key':
+      return tx.managedKeys.byId(id) !== undefined;
+    case 'key':
+      return tx.ringKeys.isThere(id);
+    default:
+      return true;
+  }
+}
+
 function isShort(fields: JsonObject): boolean {
   return JSON.stringify(fields).length <= most;
 }

@@ -6,6 +6,7 @@ import {
   askFor,
   type Beforehand,
   decideAct,
+  lookBefore,
   NeedsWords,
   overMessage,
   type PlannedAct,
@@ -48,16 +49,32 @@ const givesWayIn: ReadonlySet<string> = new Set<EndpointId>([
   'updateApiKeyBySecret',
 ]);
 
+interface Looked extends Beforehand {
+  /** The ring or managed key that is named, if it is there: one that the act makes has another id at each try. */
+  readonly named: ResourceRef | undefined;
+}
+
+/** Looks at what an act may change, before it is done; undefined if no rule holds. */
+export function lookFor(
+  ctx: OperationContext,
+  { access, path }: Endpoint,
+  { ringname }: Admission,
+): Looked | undefined {
+  const before = lookBefore(ctx);
+  const isNamed = access.kind === 'flag' && access.ring && ringname !== '';
+  return before && { ...before, named: isNamed ? ringNamed(ctx.tx, path, ringname) : undefined };
+}
+
 /** Lets the act that was just done stand, if it needs no approval or has it. Throws `NeedsWords`. */
 export function approve(
   ctx: OperationContext,
   endpoint: Endpoint,
   input: EndpointInput,
   admission: Admission,
-  before: Beforehand,
+  before: Looked,
 ): void {
   if (free.has(endpoint.id)) return;
-  const act = actOf(ctx, endpoint, input, admission);
+  const act = actOf(ctx, endpoint, input, admission, before);
   if (act.actions.length > 0) ctx.approval = decideAct(ctx, act, before);
 }
 
@@ -81,13 +98,19 @@ export function overError(waits: Wait, state: RequestState): KmsError {
   return waitError({ ...waits, message: overMessage(waits.id, state) });
 }
 
-function actOf(ctx: OperationContext, endpoint: Endpoint, input: EndpointInput, admission: Admission): PlannedAct {
+function actOf(
+  ctx: OperationContext,
+  endpoint: Endpoint,
+  input: EndpointInput,
+  admission: Admission,
+  { named: thing }: Looked,
+): PlannedAct {
   const { access, id } = endpoint;
   const { ringname } = admission;
   const { deed, tx, tenant } = ctx;
   const flag = access.kind === 'flag' ? actionsOfFlag(access) : [];
   const actions = [...flag, ...furtherActs(ctx, id)];
-  const object = objectOf(tx, endpoint, input, ringname, deed);
+  const object = thing ?? objectOf(endpoint, input, ringname, deed);
   const { params, query, body } = input;
   const ringParam = access.kind === 'flag' && access.ring?.from === 'path' ? access.ring.param : undefined;
   const named = access.kind === 'flag' && access.ring?.from === 'key' ? access.ring.param : ringParam;
@@ -129,20 +152,18 @@ function recordedAs({ access }: Endpoint): string {
   return access.kind === 'flag' ? (access.recorded ?? access.action) : 'action' in access ? access.action : '';
 }
 
-/** The thing that the path, or the flag's ring, names; none where something is only made. */
+/** The thing that the path names, besides rings and managed keys that are there; none where something is only made. */
 function objectOf(
-  tx: Tables,
   endpoint: Endpoint,
   { params }: EndpointInput,
   ringname: string,
   deed: ActivityDetails | undefined,
 ): ResourceRef | null {
-  const { access } = endpoint;
-  if (access.kind === 'flag' && access.ring && ringname !== '') {
-    const ring = ringNamed(tx, endpoint.path, ringname);
-    if (ring) return ring;
-  }
-  const isMade = endpoint.method === 'POST' && Object.keys(params).length === 0;
+  const { access, method } = endpoint;
+  const isOfRing = access.kind === 'flag' && access.ring !== undefined && ringname !== '';
+  const isMade = isOfRing
+    ? !recordedAs(endpoint).endsWith('.restore')
+    : method === 'POST' && Object.keys(params).length === 0;
   return (!isMade && deed?.object) || null;
 }
 

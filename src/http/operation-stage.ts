@@ -1,12 +1,11 @@
 // The stage of a request that does the operation in a savepoint of the transaction: it is taken back if it fails, if
 // there is no room for its answer, or if it needs the word of others.
 import type { Endpoint } from '../api/endpoint.ts';
-import { lookBefore } from '../core/approval-decision.ts';
 import { KmsError } from '../errors.ts';
 import type { Slices } from '../store/sql.ts';
 import type { Admission } from './admission.ts';
 import { encodeAnswer } from './answer.ts';
-import { approve, waitFor } from './approval-stage.ts';
+import { approve, lookFor, waitFor } from './approval-stage.ts';
 import type { EndpointInput } from './input.ts';
 import type { OperationContext } from './operation-context.ts';
 import type { PlainOperation, PlainSlices } from './plain-route.ts';
@@ -26,7 +25,7 @@ export function operate(
   try {
     input.needShown(ctx.tx);
     if (!operation) throw changedMeanwhile;
-    const before = admission && lookBefore(ctx);
+    const before = admission && lookFor(ctx, endpoint, admission);
     return ctx.tx.savepoint(() => {
       const outcome = encode(input, ctx, operation(ctx, input));
       if (admission && before) approve(ctx, endpoint, input, admission, before);
@@ -48,7 +47,7 @@ export function* operateInSlices(
   if (problem) return refused(problem, endpoint.silent400);
   try {
     input.needShown(ctx.tx);
-    const before = lookBefore(ctx);
+    const before = lookFor(ctx, endpoint, admission);
     return yield* ctx.tx.savepointInSlices(function* () {
       const outcome = encode(input, ctx, yield* slices(ctx, input));
       if (before) approve(ctx, endpoint, input, admission, before);

@@ -213,7 +213,9 @@ function matches(pattern: string, text: string): boolean {
 const keyUses: ReadonlySet<string> = new Set(
   ['encrypt', 'decrypt', 'rewrap', 'datakey', 'datakey-wrapped', 'sign', 'verify', 'mac', 'wrap', 'unwrap', 'derive']
     .flatMap((use) => [`key.${use}`, `keyring.${use}`])
-    .concat('keyring.read', 'key.read'),
+    .concat('keyring.read', 'key.read')
+    // It keeps what the caller sends: other wrappings than those that were asked for are another act.
+    .filter((use) => use !== 'keyring.rewrap'),
 );
 
 /** Whether an action uses a key: the same caller may do it with any input while a window is open. */

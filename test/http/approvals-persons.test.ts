@@ -348,6 +348,50 @@ test('an approver who came after the rule was set counts once it vouches for the
   assert.deepEqual(record?.props.objects, [{ type: 'user', id: evil.user.id, name: evil.user.username }]);
 });
 
+test('a word for vouching vouches for those who were shown, as their accounts were then', async (t) => {
+  /** Ways to another outcome between the word and the change. */
+  const ways: Record<string, (d: Desk, cy: Approver) => Promise<unknown>> = {
+    'another approver': (d) => d.user(d.root, { 'approval.give': true }),
+    'a way into the account': (d, cy) =>
+      d.ok(d.root, 'PATCH', `/auth/users/${cy.user.username}`, { email: 'other@example.com' }),
+    'another User of that name': async (d, cy) => {
+      const { username } = cy.user;
+      await d.ok(d.root, 'DELETE', `/auth/users/${username}`);
+      const fields = {
+        username,
+        email: 'e@example.org',
+        firstName: 'E',
+        lastName: 'V',
+        flags: { 'approval.give': true },
+      };
+      await d.ok(d.root, 'POST', '/auth/users', fields);
+    },
+  };
+  for (const [way, take] of Object.entries(ways))
+    for (const by of ['flag', 'name'] as const) {
+      if (by === 'name' && way === 'another approver') continue;
+      await t.test(`${way}, by ${by}`, async () => {
+        const d = await Desk.make({ approvers: { flag: 'approval.give' }, window: 86_400 });
+        const cy = await approver(d.a, { 'approval.give': true });
+        const body =
+          by === 'flag' ? { vouch: true } : { approvers: { users: [d.ada.user.username, cy.user.username] } };
+        const change = () => d.a.call('PATCH', `/approvals/rules/${d.rule}`, body);
+        const id = waits(await change());
+        assert.equal((await say(d.a, d.ada, id)).body.state, 'granted');
+        await take(d, cy);
+        assert.notEqual(waits(await change()), id);
+      });
+    }
+  await t.test('one time, whatever the window', async () => {
+    const d = await Desk.make({ approvers: { flag: 'approval.give' }, window: 86_400 });
+    await approver(d.a, { 'approval.give': true });
+    const change = () => d.a.call('PATCH', `/approvals/rules/${d.rule}`, { vouch: true });
+    await say(d.a, d.ada, waits(await change()));
+    assert.equal((await change()).status, 200);
+    waits(await change());
+  });
+});
+
 test('a change of the approvers vouches for those who come, and for no other', async () => {
   const d = await Desk.make();
   const cy = await approver(d.a);

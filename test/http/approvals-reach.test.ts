@@ -214,6 +214,35 @@ test('a request never waits for words that could not be enough', async (t) => {
       }
 });
 
+test('what was approved is what is done: a name in the body that means another key by then is another act', async () => {
+  const { a, ada, rule } = await under(['key.*.decrypt', 'key.*.encrypt']);
+  const [one, good, evil] = [await makeTransit(a), await makeTransit(a), await makeTransit(a)];
+  const items = [{ plaintext: base64('hi') }];
+  const { ciphertext } = (await a.call('POST', `/managed-keys/${one.name}/encrypt`, { items })).body.items[0];
+  await a.call('POST', `/managed-keys/${good.name}/aliases`, { alias: 'escrow' });
+  await rule();
+  const act = () => a.call('POST', `/managed-keys/${one.name}/decrypt`, { items: [{ ciphertext }], toKey: 'escrow' });
+  const id = waits(await act());
+  await say(a, ada, id);
+  assert.equal((await a.call('POST', `/managed-keys/${evil.name}/aliases`, { alias: 'escrow' })).status, 200);
+  assert.notEqual(waits(await act()), id);
+  await a.call('POST', `/managed-keys/${good.name}/aliases`, { alias: 'escrow' });
+  assert.equal((await act()).status, 200);
+});
+
+test('things that an act would make are not shown: they get other ids when it is done', async () => {
+  const { a, ada, rule } = await under(['keyring.create', 'key.create', 'key.*.import']);
+  await rule();
+  for (const [method, path, body] of [
+    ['POST', '/ks/keyrings', { name: 'pay' }],
+    ['POST', '/secrets/app%2Fnew', { value: { password: 'x' } }],
+  ] as const) {
+    const id = waits(await a.call(method, path, body));
+    const { object, effects } = (await a.call('GET', `/approvals/requests/${id}`, undefined, { key: ada.key })).body;
+    assert.deepEqual([object, effects.objects], [null, []], path);
+  }
+});
+
 test("AWS's client comes under the rules of the key that it encrypts under again", async () => {
   const { a, rule } = await under(['key.*.encrypt']);
   const { key } = await accessKey(a);

@@ -67,6 +67,11 @@ export function wayInTable(sql: Sql) {
         mostWays + 1,
       ),
 
+    /** The number of the last way that was given into this identity; 0 if none was. */
+    lastOf: (identity: string): number =>
+      sql.get<{ last: number }>('SELECT MAX(COALESCE(last, seq)) AS last FROM ways_in WHERE identity = ?', identity)
+        ?.last ?? 0,
+
     /** The number of the last way of all. */
     last: (): number => sql.get<{ last: number }>('SELECT MAX(seq) AS last FROM ways_in')?.last ?? 0,
 
