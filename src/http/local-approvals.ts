@@ -16,7 +16,7 @@ import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
 import { furtherActions } from '../model/approval-rules.ts';
 import { flagsOfText, operatorTenant } from '../model/flags.ts';
-import type { JsonObject } from '../model/json.ts';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { reasonHeader, tenantHeader } from '../model/names.ts';
 import type { Transaction } from '../store/port.ts';
 import type { User } from '../store/tables/users.ts';
@@ -186,13 +186,22 @@ function plannedAct(
     operation: `local:${id}`,
     object: user ? { type: 'user', id: user.id, name: user.username } : null,
     parameters: shownFields(keys, { ...params, ...query }),
-    body,
+    body: id === 'addCustodian' ? lastingOf(body) : body,
     isUse: false,
     deed: undefined,
     after: undefined,
     reason: wordsIn(request, reasonHeader),
     breaking: () => breakingOf({ caller: localCaller }, request),
   };
+}
+
+/** Parameters of custodians that are new at each try. */
+const passing: ReadonlySet<string> = new Set(['salt', 'set', 'made']);
+
+/** A new custodian without its keys, which its maker makes at each try: kind and lasting parameters count. */
+function lastingOf({ kind, params }: JsonObject): JsonObject {
+  const lasting = Object.entries(isJsonObject(params) ? params : {}).filter(([name]) => !passing.has(name));
+  return { kind, params: Object.fromEntries(lasting) };
 }
 
 /** The User that a link or a reset is for. */
