@@ -4,14 +4,14 @@ import { test } from 'node:test';
 import type { LocalHandlers } from '../../src/http/appliance-port.ts';
 import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
 import { approver, ids, say, waits } from '../support/approvers.ts';
-import { type AccessKey, accessKey, base64, call, done } from '../support/aws-client.ts';
+import { type AccessKey, accessKey, call, done } from '../support/aws-client.ts';
 import { v1 } from '../support/vault-client.ts';
 import { makeRule, makeTransit } from './samples.ts';
 
 interface Try {
-  /** What is there before the rule is. */
+  /** Makes the things that are there before the rule. */
   readonly prepare?: (a: Appliance, key: AccessKey) => Promise<AnyJson>;
-  /** Whether the try is done. */
+  /** Tells whether it was done. */
   readonly go: (a: Appliance, key: AccessKey, there: AnyJson) => Promise<boolean>;
 }
 
