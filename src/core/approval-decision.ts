@@ -9,6 +9,7 @@ import type { Tables } from '../store/port.ts';
 import type { ApprovalRequest } from '../store/tables/approval-requests.ts';
 import type { ApprovalRule } from '../store/tables/approval-rules.ts';
 import { activityRecord } from './activity.ts';
+import { expire, expireAnswered } from './approval-ends.ts';
 import { isThere, shownObject, shownVouched } from './approval-objects.ts';
 import { rulesAt, rulesFor } from './approval-rules.ts';
 import { isOnce, lastingOf, type RequestNow, requestNow } from './approval-standing.ts';
@@ -157,8 +158,12 @@ export function unbreak({ tx, world }: Pick<Deciding, 'tx' | 'world'>, id: strin
   tx.record(activityRecord(world, { keyid: broken.by, action: 'approval.break-glass', status, deed }));
 }
 
-/** Notes broken glass for a restored backup, if a rule covers that: the appliance that could ask was not there. */
+/**
+ * Ends what has words in a restored backup, and notes broken glass if a rule covers restoring: the appliance that could
+ * ask was not there.
+ */
 export function noteRestored({ tx, world }: Pick<Deciding, 'tx' | 'world'>): void {
+  expireAnswered({ tx, world });
   const action = furtherActions.restore;
   const act = { actions: [action], objects: [], itself: [] };
   if (rulesFor(rulesAt(tx, world.now()), act).length === 0) return;
@@ -264,10 +269,8 @@ function isOver(ctx: Deciding, known: RequestNow, rules: readonly ApprovalRule[]
 /** Ends a request whose time is over; returns whether it did. */
 function lapse({ tx, world }: Pick<Deciding, 'tx' | 'world'>, { request, state }: RequestNow): boolean {
   if (state !== 'expired' && state !== 'done') return false;
-  const { id, requester: keyid } = request;
-  tx.approvalRequests.end(id, state, world.now());
-  const deed = { object: { type: 'approval', id }, approval: { id } } as const;
-  if (state === 'expired') tx.record(activityRecord(world, { keyid, action: 'approval.expire', deed }));
+  if (state === 'expired') expire({ tx, world }, request);
+  else tx.approvalRequests.end(request.id, state, world.now());
   return true;
 }
 

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { noteRestored } from '../../src/core/approval-decision.ts';
 import type { Mail } from '../../src/core/links.ts';
 import { type AnyJson, testAppliance } from '../support/appliance.ts';
-import { approver, code, ids, say, waits } from '../support/approvers.ts';
+import { approver, code, ids, proven, say, waits } from '../support/approvers.ts';
 import { Authenticator } from '../support/authenticator.ts';
 import { addPasskey, makeRing, makeRule, makeTransit, pageOrigin, person } from './samples.ts';
 
@@ -357,6 +357,27 @@ test('a restored backup is broken glass where a rule says so', async () => {
   assert.equal(await restored(), 0);
   await makeRule(a, { actions: ['system.restore'], objects: ['*'], approvers: { users: ids(ada) } });
   assert.equal(await restored(), 1);
+});
+
+test('a restored store forgets the words that were said until then, and only those', async () => {
+  const { a, ada, bob, remove, key } = await desk({ window: 600 });
+  const { id: other, key: asking } = await (async () => {
+    const one = await a.keyWith('keyring.*.delete');
+    return { ...one, id: waits(await remove(one.key)) };
+  })();
+  const granted = waits(await remove());
+  for (const who of [ada, bob]) await say(a, who, granted);
+  const [seat] = a.tenants;
+  await seat?.handle.store.transaction((tx) => noteRestored({ tx, world: a.world }));
+  const id = waits(await remove(key));
+  assert.notEqual(id, granted);
+  assert.equal((await a.call('GET', `/approvals/requests/${granted}`)).body.state, 'expired');
+  const [ended] = (await a.activity()).filter(({ action }) => action === 'approval.expire');
+  assert.equal(told(ended).object?.id, granted);
+  assert.equal(waits(await remove(asking)), other, 'without a word it waits as before');
+  for (const who of [ada, bob]) await say(a, who, id);
+  assert.equal((await remove(key)).status, 200);
+  assert.equal((await proven(a)).acts, 1);
 });
 
 /** A key that may be encrypted with for a while once ada said so, and what she said. */

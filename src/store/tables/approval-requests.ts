@@ -168,6 +168,13 @@ export function approvalRequestTable(sql: Sql) {
       return sql.all<RequestRow>(text, requester).map(fromRow);
     },
 
+    /** Open ones of all callers that words were said about, or for which the glass was broken. */
+    answered(): ApprovalRequest[] {
+      const text = `SELECT ${columns} FROM approval_requests
+          WHERE ended_at IS NULL AND (words > 0 OR broken_by IS NOT NULL) ORDER BY seq`;
+      return sql.all<RequestRow>(text).map(fromRow);
+    },
+
     /** Open ones whose time is over for certain. */
     overdue(now: number, most: number): ApprovalRequest[] {
       const text = `SELECT ${columns} FROM approval_requests WHERE ended_at IS NULL AND ends_at <= ?

@@ -1,0 +1,22 @@
+// Ends of requests for approval whose time is over, or whose words are of a state that is gone: a backup was restored,
+// a copy took over, the appliance went on from older files. What they allowed may have been done since.
+import type { Transaction } from '../store/port.ts';
+import type { ApprovalRequest } from '../store/tables/approval-requests.ts';
+import { activityRecord } from './activity.ts';
+import type { World } from './context.ts';
+
+interface Ending {
+  readonly tx: Transaction;
+  readonly world: World;
+}
+
+export function expire({ tx, world }: Ending, { id, requester: keyid }: ApprovalRequest): void {
+  tx.approvalRequests.end(id, 'expired', world.now());
+  const deed = { object: { type: 'approval', id }, approval: { id } } as const;
+  tx.record(activityRecord(world, { keyid, action: 'approval.expire', deed }));
+}
+
+/** Ends open requests about which words were said, or glass was broken. Others wait as before. */
+export function expireAnswered(ending: Ending): void {
+  for (const request of ending.tx.approvalRequests.answered()) expire(ending, request);
+}
