@@ -8,7 +8,7 @@ import type { Tables } from '../../src/store/port.ts';
 import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
 import { approver, ids, say, waits } from '../support/approvers.ts';
 import { until } from '../support/until.ts';
-import { makeRule } from './samples.ts';
+import { makeRule, ok } from './samples.ts';
 
 const hour = 3_600_000;
 
@@ -93,6 +93,24 @@ test('API keys of one User are counted together', async () => {
   const { key } = (await a.call('POST', '/auth/apikey', fields, { key: eve.key })).body;
   quota(await make(key));
   quota(await make(eve.key));
+});
+
+test('API keys and Users that a caller made are counted with it, also those that these made, and that are gone', async () => {
+  const { a, make } = await desk();
+  const flags = { 'keyring.create': true, 'apikey.create': true, 'user.create': true };
+  const mal = await a.keyWith(...Object.keys(flags), 'apikey.delete');
+  const made = async (by: string): Promise<AnyJson> =>
+    ok(a.call('POST', '/auth/apikey?uid=true', { accountId: 'admin', flags }, { key: by }));
+  const first = await made(mal.key);
+  const second = await made(first.key);
+  assert.equal((await a.call('DELETE', `/auth/apikeyid/${first.keyid}`)).status, 200);
+  const fields = { username: 'm', email: 'm@example.org', firstName: 'M', lastName: 'M', flags };
+  const { password } = (await a.call('POST', '/auth/users', fields, { key: second.key })).body;
+  const login = await a.call('POST', '/auth/basic/login', { username: 'm', password }, { key: null });
+  await plant(a, 100, { requester: mal.keyid });
+  for (const key of [mal.key, second.key, login.body.accessToken]) quota(await make(key));
+  // Those that an administrator made are on their own.
+  waits(await make((await made(a.root.key)).key));
 });
 
 test('a caller asks so often in an hour, and the first of it is mailed', async () => {
