@@ -1,7 +1,7 @@
 // Things as approvers see them, before and after an act: what matters of them, without secrets.
 import { type ActivityDetails, mostNamed, type ResourceRef } from '../model/activity-details.ts';
 import type { FurtherAct } from '../model/approval-rules.ts';
-import type { JsonObject } from '../model/json.ts';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Tables } from '../store/port.ts';
 import { termsTold } from './approval-rules.ts';
 import type { Context } from './context.ts';
@@ -9,13 +9,24 @@ import { askersOf, behind } from './persons.ts';
 
 /** Characters in JSON. */
 const most = 16_384;
+/** Entries of a field of what is longer. */
+const mostShown = 20;
 
 /** Undefined for a thing that is not there, or whose fields are not shown. */
 export function shownObject(tx: Tables, object: ResourceRef): JsonObject | undefined {
   const shown = fieldsOf(tx, object);
   if (!shown || isShort(shown)) return shown;
   const { props: _, ...others } = shown;
-  return isShort(others) ? others : undefined;
+  if (isShort(others)) return others;
+  const cut = Object.entries(others).map(([name, value]) => [name, firstOf(value)]);
+  return Object.fromEntries(cut);
+}
+
+/** The first of many entries of a field, with their number. */
+function firstOf(value: unknown): unknown {
+  const entries = isJsonObject(value) ? Object.keys(value) : value;
+  if (!Array.isArray(entries) || entries.length <= mostShown) return value;
+  return { first: entries.slice(0, mostShown), count: entries.length };
 }
 
 /** Whether a thing is there; of some types that is not known, and it is taken to be. */

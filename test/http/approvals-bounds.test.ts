@@ -185,6 +185,16 @@ test('before an act only what has an answer is looked at, and a list only looks 
   }
 });
 
+test('a change of a rule with long terms shows what the rule comes to', async () => {
+  const { a, ada } = await desk();
+  const { id: rule } = await makeRule(a, { actions: ['keyring.*.delete'], approvers: { users: ids(ada) } });
+  const objects = Array.from({ length: 100 }, (_, n) => `${n} ${'x'.repeat(200)}`);
+  const id = waits(await a.call('PATCH', `/approvals/rules/${rule}`, { objects }));
+  const { effects } = (await a.call('GET', `/approvals/requests/${id}`, undefined, { key: ada.key })).body;
+  assert.deepEqual(effects.after.objects, { first: objects.slice(0, 20), count: 100 });
+  assert.deepEqual(effects.after.actions, ['keyring.*.delete']);
+});
+
 test('long fields hide none of those that decide, nor mighty flags behind harmless ones', async () => {
   const { a, ada } = await desk();
   await makeRule(a, { actions: ['apikey.create'], objects: ['*'], approvers: { users: ids(ada) } });
