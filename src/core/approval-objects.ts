@@ -49,12 +49,13 @@ function isShort(fields: JsonObject): boolean {
   return JSON.stringify(fields).length <= most;
 }
 
-/** The names and ids by which a rule may mean a thing; its aliases, too. */
+/** The names and ids by which a rule may mean a thing; aliases, a secret's path and a User's e-mail address, too. */
 export function namesOf(tx: Tables, object: ResourceRef | null | undefined): string[] {
   if (!object) return [];
   const { type, id, name } = object;
   const own = name === undefined ? [id] : [id, name];
-  return type === 'managed-key' ? [...own, ...tx.managedKeys.aliases(id)] : own;
+  if (type === 'user') return [...own, tx.users.byId(id)?.email ?? ''];
+  return type === 'managed-key' ? [...own, tx.managedKeys.byId(id)?.path ?? '', ...tx.managedKeys.aliases(id)] : own;
 }
 
 type Touched = Parameters<Context['touches']>[0];
