@@ -158,8 +158,14 @@ export function unbreak({ tx, world }: Pick<Deciding, 'tx' | 'world'>, id: strin
   tx.record(activityRecord(world, { keyid: broken.by, action: 'approval.break-glass', status, deed }));
 }
 
-/** Notes broken glass for a restored backup, if a rule covers that: the appliance that could ask was not there. */
+/**
+ * Ends the requests of a restored backup, whose words were for a state that is gone: what was granted may be used up
+ * already. Notes broken glass, if a rule covers restoring: the appliance that could ask was not there.
+ */
 export function noteRestored({ tx, world }: Pick<Deciding, 'tx' | 'world'>): void {
+  for (const request of tx.approvalRequests.page({ isOpen: true }, undefined, mostOpen).requests) {
+    lapse({ tx, world }, { request, state: request.uses > 0 ? 'done' : 'expired' });
+  }
   const action = furtherActions.restore;
   const act = { actions: [action], objects: [], itself: [] };
   if (rulesFor(rulesAt(tx, world.now()), act).length === 0) return;
@@ -263,7 +269,10 @@ function isOver(ctx: Deciding, known: RequestNow, rules: readonly ApprovalRule[]
 }
 
 /** Ends a request whose time is over; returns whether it did. */
-function lapse({ tx, world }: Pick<Deciding, 'tx' | 'world'>, { request, state }: RequestNow): boolean {
+function lapse(
+  { tx, world }: Pick<Deciding, 'tx' | 'world'>,
+  { request, state }: Pick<RequestNow, 'request' | 'state'>,
+): boolean {
   if (state !== 'expired' && state !== 'done') return false;
   const { id, requester: keyid } = request;
   tx.approvalRequests.end(id, state, world.now());

@@ -130,7 +130,12 @@ test('a rule is made from a preset, and says that too few could approve', async 
   await looksRight(page, 'approval-rule');
   const [rule] = await rules();
   assert.deepEqual([rule.count, rule.window, rule.mode, rule.objects], [2, 'once', 'ask', ['*']]);
-  assert.deepEqual(rule.actions.toSorted(), ['key.*.delete', 'keyring.*.delete', 'tang.delete']);
+  assert.deepEqual(rule.actions.toSorted(), [
+    'key.*.delete',
+    'key.*.erase-material',
+    'keyring.*.delete',
+    'tang.delete',
+  ]);
   assert.deepEqual(troubles, []);
 });
 

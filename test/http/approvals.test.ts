@@ -359,6 +359,17 @@ test('a restored backup is broken glass where a rule says so', async () => {
   assert.equal(await restored(), 1);
 });
 
+test('a restored backup brings no grant back', async () => {
+  const { a, ada, act } = await windowed(3600);
+  const [seat] = a.tenants;
+  const id = waits(await act());
+  await say(a, ada, id);
+  await seat?.handle.store.transaction((tx) => noteRestored({ tx, world: a.world }));
+  assert.equal((await a.call('GET', `/approvals/requests/${id}`)).body.state, 'expired');
+  assert.notEqual(waits(await act()), id);
+  assert.equal((await a.activity()).filter(({ action }) => action === 'approval.expire').length, 1);
+});
+
 /** A key that may be encrypted with for a while once ada said so, and what she said. */
 async function windowed(window: 'once' | number, more: object = {}) {
   const a = await testAppliance();
