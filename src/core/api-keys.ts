@@ -18,6 +18,7 @@ import { type ApiKey, type CredentialRow, flagsOfRow } from '../store/tables/api
 import type { User } from '../store/tables/users.ts';
 import { type AccountRef, apiKeyThing, findAccount, findApiKey, letsIn } from './accounts.ts';
 import { activityRecord } from './activity.ts';
+import { noteMade } from './approval-holders.ts';
 import { holderNeeded, mayGrant, mayTouch, missingFlag } from './authorization.ts';
 import { type Caller, type Context, needQuota } from './context.ts';
 import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
@@ -60,6 +61,7 @@ export function createApiKey(ctx: Context, input: CreateApiKeyInput): FullApiKey
     active: input.active,
     createdBy: caller.id,
   });
+  noteMade(ctx, made.keyid);
   ctx.note({
     object: apiKeyThing({ id: made.keyid, name: made.name }),
     ...(made.active && changedRights(undefined, parseFlags(flags))),

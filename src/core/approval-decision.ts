@@ -10,6 +10,7 @@ import type { ApprovalRequest } from '../store/tables/approval-requests.ts';
 import type { ApprovalRule } from '../store/tables/approval-rules.ts';
 import { activityRecord } from './activity.ts';
 import { expire, expireAnswered } from './approval-ends.ts';
+import { holderOf, isAdministrator } from './approval-holders.ts';
 import { isThere, shownObject, shownVouched } from './approval-objects.ts';
 import { rulesAt, rulesFor } from './approval-rules.ts';
 import { isOnce, lastingOf, type RequestNow, requestNow } from './approval-standing.ts';
@@ -333,18 +334,13 @@ function makeRequest(ctx: Deciding, act: PlannedAct, rules: readonly ApprovalRul
   return request;
 }
 
-/** The owner of an API key, or else the caller itself. */
-function holderOf({ caller }: Pick<Deciding, 'caller'>): string {
-  return caller.userId ?? caller.id;
-}
-
 /** Throws `quota` if the caller, or the tenant, has too many requests already. */
 function needPlace({ tx, world, caller }: Deciding, holder: string): void {
   const now = world.now();
   if (tx.approvalRequests.countMadeBy(holder, now - hour, now) >= mostInHour) {
     throw new KmsError('quota', `${mostInHour} requests of this caller were made within an hour`);
   }
-  const isAdministrators = caller.kind === 'local' || caller.flags.allows('approval.rule');
+  const isAdministrators = isAdministrator(caller);
   const left = mostOpen - tx.approvalRequests.countOpen(now) - (isAdministrators ? 0 : keptForAdministrators);
   if (left <= 0) throw new KmsError('quota', 'too many requests wait for approval already');
   const most = Math.min(mostOfHolder, isAdministrators ? left : Math.ceil(left / share));

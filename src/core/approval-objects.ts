@@ -1,7 +1,7 @@
 // Things as approvers see them, before and after an act: what matters of them, without secrets.
 import { type ActivityDetails, mostNamed, type ResourceRef } from '../model/activity-details.ts';
 import type { FurtherAct } from '../model/approval-rules.ts';
-import type { JsonObject } from '../model/json.ts';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Tables } from '../store/port.ts';
 import { termsTold } from './approval-rules.ts';
 import type { Context } from './context.ts';
@@ -9,13 +9,24 @@ import { askersOf, behind } from './persons.ts';
 
 /** Characters in JSON. */
 const most = 16_384;
+/** Entries of a field of what is longer. */
+const mostShown = 20;
 
 /** Undefined for a thing that is not there, or whose fields are not shown. */
 export function shownObject(tx: Tables, object: ResourceRef): JsonObject | undefined {
   const shown = fieldsOf(tx, object);
   if (!shown || isShort(shown)) return shown;
   const { props: _, ...others } = shown;
-  return isShort(others) ? others : undefined;
+  if (isShort(others)) return others;
+  const cut = Object.entries(others).map(([name, value]) => [name, firstOf(value)]);
+  return Object.fromEntries(cut);
+}
+
+/** The first of many entries of a field, with their number. */
+function firstOf(value: unknown): unknown {
+  const entries = isJsonObject(value) ? Object.keys(value) : value;
+  if (!Array.isArray(entries) || entries.length <= mostShown) return value;
+  return { first: entries.slice(0, mostShown), count: entries.length };
 }
 
 /** Whether a thing is there; of some types that is not known, and it is taken to be. */
@@ -38,12 +49,13 @@ function isShort(fields: JsonObject): boolean {
   return JSON.stringify(fields).length <= most;
 }
 
-/** The names and ids by which a rule may mean a thing; its aliases, too. */
+/** The names and ids by which a rule may mean a thing; aliases, a secret's path and a User's e-mail address, too. */
 export function namesOf(tx: Tables, object: ResourceRef | null | undefined): string[] {
   if (!object) return [];
   const { type, id, name } = object;
   const own = name === undefined ? [id] : [id, name];
-  return type === 'managed-key' ? [...own, ...tx.managedKeys.aliases(id)] : own;
+  if (type === 'user') return [...own, tx.users.byId(id)?.email ?? ''];
+  return type === 'managed-key' ? [...own, tx.managedKeys.byId(id)?.path ?? '', ...tx.managedKeys.aliases(id)] : own;
 }
 
 type Touched = Parameters<Context['touches']>[0];

@@ -284,11 +284,24 @@ function ruleAnswer(tx: People, rule: ApprovalRule): RuleAnswer {
     breakers: breakers.map((user) => userNamed(tx, user)),
     expires: rule.expiresAt ?? null,
     props,
-    able: approversOf(tx, rule).filter(({ id }) => isAble(tx, id, rule)).length,
+    able: ableIn(tx, rule),
     createdAt: rule.createdAt,
     createdBy: rule.createdBy,
     updatedAt: rule.updatedAt,
   };
+}
+
+/** Rules that fewer can satisfy now than they need, with the number of those who can. */
+export function unmetRules(
+  tx: Tables,
+  now: number,
+): { readonly name: string; readonly able: number; readonly count: number }[] {
+  const rules = rulesAt(tx, now).map((rule) => ({ name: rule.name, able: ableIn(tx, rule), count: rule.count }));
+  return rules.filter(({ able, count }) => able < count);
+}
+
+function ableIn(tx: People, rule: ApprovalRule): number {
+  return approversOf(tx, rule).filter(({ id }) => isAble(tx, id, rule)).length;
 }
 
 function isAble(tx: People, userId: string, rule: ApprovalRule): boolean {

@@ -41,7 +41,7 @@ export function shownFields(keys: TenantKeys, fields: JsonObject): JsonObject {
 /** Fields that people write for themselves are hidden first, those that say who may do what last. */
 function rankOf(name: string): number {
   if (name === 'props' || name === 'attributes' || name === 'tags' || name === 'description') return 0;
-  return name === 'flags' || /id$|email|name$/i.test(name) ? 2 : 1;
+  return /^(?:flags|actions|objects|approvers|breakers|count|window)$|id$|email|name$/i.test(name) ? 2 : 1;
 }
 
 function lengthOf(value: unknown): number {

@@ -10,6 +10,7 @@ import { changedRights } from '../model/activity-details.ts';
 import { flagsOfText } from '../model/flags.ts';
 import type { Tables } from '../store/port.ts';
 import type { User as UserRow } from '../store/tables/users.ts';
+import { noteMade } from './approval-holders.ts';
 import { grantableFlags, mayTouch } from './authorization.ts';
 import type { Context, PublicContext } from './context.ts';
 import { type Lifetimes, type LinkSettings, linkTo } from './links.ts';
@@ -41,6 +42,7 @@ export function inviteUser(
 function invite(ctx: Context, fields: Body<'inviteUser'>): UserRow {
   const user = addUser(ctx, fields);
   noteWayIn(ctx, user.id);
+  noteMade(ctx, user.id);
   ctx.note({ object: userThing(user), ...changedRights(undefined, flagsOfText(user.flagsText)) });
   return user;
 }

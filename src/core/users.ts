@@ -16,6 +16,7 @@ import type { Tables } from '../store/port.ts';
 import type { PageRequest, Slices } from '../store/sql.ts';
 import type { User as UserRow, UserTable } from '../store/tables/users.ts';
 import { apiKeyThing } from './accounts.ts';
+import { noteMade } from './approval-holders.ts';
 import { grantableFlags, holderNeeded, isSelf, mayTouch, mayTouchAll, missingFlag } from './authorization.ts';
 import { type Caller, type Context, needQuota } from './context.ts';
 import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
@@ -31,6 +32,7 @@ interface CreateUserInput {
 export function createUser(ctx: Context, input: CreateUserInput): { user: User; password: string } {
   const user = addUser(ctx, input.fields, input.passwordHash);
   noteWayIn(ctx, user.id);
+  noteMade(ctx, user.id);
   ctx.note({ object: userThing(user), ...changedRights(undefined, flagsOfText(user.flagsText)) });
   return { user: userAnswer(user), password: input.password };
 }

@@ -6,6 +6,7 @@ import type { Copies } from '../backup/service.ts';
 import { type Collected, type Collecting, collect, isLost } from '../backup/write.ts';
 import { unless } from '../client/unless.ts';
 import type { SharedNode } from '../cluster/shared-node.ts';
+import { unmetRules } from '../core/approval-rules.ts';
 import type { SealKeeper } from '../custody/seal-keeper.ts';
 import { KmsError } from '../errors.ts';
 import { sealName } from '../platform/data-dir.ts';
@@ -47,6 +48,7 @@ export async function examineServed(deps: ServedDeps): Promise<Examination> {
   examineStreaming(streaming, findings);
   await examineTang(deps, findings);
   await examineGlass(deps, findings);
+  await examineRules(deps, findings);
   await examineSegments(deps, findings);
   if (deps.node) findings.take(await deps.node.examine(now));
   const { stores, release } = await collect(deps, { counted: false });
@@ -150,6 +152,18 @@ async function examineTang({ tangAllow, tenants, now }: ServedDeps, { add }: Fin
     const message = `Tang key pairs that were rotated and not used for ${oldTangPair} days: ${old.length}`;
     const advice = 'see `kms tang list`; delete those that nothing is bound to any more: they open old copies of disks';
     add('advice', 'tang-old-pairs', record.name, message, advice);
+  }
+}
+
+/** Reports rules that cannot be satisfied as things are, so that nothing that they cover can be done. */
+async function examineRules({ tenants, now }: ServedDeps, { add }: Findings): Promise<void> {
+  for (const { record, handle } of tenants.all) {
+    for (const { name, able, count } of await handle.store.transaction((tx) => unmetRules(tx, now()))) {
+      const message = `the rule ${name} needs ${count} words, and ${able} of its approvers could say theirs now`;
+      const advice =
+        'let its approvers add a second factor; `kms approval rule update RULE --vouch` vouches for them again';
+      add('warning', 'rule-unmet', record.name, message, advice);
+    }
   }
 }
 

@@ -15,6 +15,7 @@ import {
 import { furtherOf, namesOf, shownObject } from '../core/approval-objects.ts';
 import { hidden } from '../core/approval-statement.ts';
 import type { Context } from '../core/context.ts';
+import { userThing } from '../core/users.ts';
 import { KmsError } from '../errors.ts';
 import type { ActivityDetails, ResourceRef } from '../model/activity-details.ts';
 import { furtherActions, isKeyUse, longestReason, type RequestState } from '../model/approval-rules.ts';
@@ -52,17 +53,24 @@ const givesWayIn: ReadonlySet<string> = new Set<EndpointId>([
 interface Looked extends Beforehand {
   /** The ring or managed key that is named, if it is there: one that the act makes has another id at each try. */
   readonly named: ResourceRef | undefined;
+  /** Names of what is named, and of a User: the act may change them. */
+  readonly names: readonly string[];
 }
 
 /** Looks at what an act may change, before it is done; undefined if no rule holds. */
 export function lookFor(
   ctx: OperationContext,
   { access, path }: Endpoint,
+  { params: { username } }: EndpointInput,
   { ringname }: Admission,
 ): Looked | undefined {
+  const { tx } = ctx;
   const before = lookBefore(ctx);
+  if (!before) return undefined;
   const isNamed = access.kind === 'flag' && access.ring && ringname !== '';
-  return before && { ...before, named: isNamed ? ringNamed(ctx.tx, path, ringname) : undefined };
+  const named = isNamed ? ringNamed(tx, path, ringname) : undefined;
+  const user = typeof username === 'string' ? (tx.users.byUsername(username) ?? tx.users.byEmail(username)) : undefined;
+  return { ...before, named, names: namesOf(tx, named ?? (user && userThing(user))) };
 }
 
 /** Lets the act that was just done stand, if it needs no approval or has it. Throws `NeedsWords`. */
@@ -103,7 +111,7 @@ function actOf(
   endpoint: Endpoint,
   input: EndpointInput,
   admission: Admission,
-  { named: thing }: Looked,
+  { named: thing, names: before }: Looked,
 ): PlannedAct {
   const { access, id } = endpoint;
   const { ringname } = admission;
@@ -122,7 +130,7 @@ function actOf(
       return [[name, isConfidentialParameter(name) ? hidden(tenant.keys, value) : value]];
     }),
   );
-  const names = [ringname, ...texts(params), ...namesOf(tx, object), ...namesOf(tx, deed?.object)];
+  const names = [ringname, ...texts(params), ...before, ...namesOf(tx, object), ...namesOf(tx, deed?.object)];
   return {
     actions,
     further: furtherOf(tx, ctx.further),

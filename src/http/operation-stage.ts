@@ -25,7 +25,7 @@ export function operate(
   try {
     input.needShown(ctx.tx);
     if (!operation) throw changedMeanwhile;
-    const before = admission && lookFor(ctx, endpoint, admission);
+    const before = admission && lookFor(ctx, endpoint, input, admission);
     return ctx.tx.savepoint(() => {
       const outcome = encode(input, ctx, operation(ctx, input));
       if (admission && before) approve(ctx, endpoint, input, admission, before);
@@ -47,7 +47,7 @@ export function* operateInSlices(
   if (problem) return refused(problem, endpoint.silent400);
   try {
     input.needShown(ctx.tx);
-    const before = lookFor(ctx, endpoint, admission);
+    const before = lookFor(ctx, endpoint, input, admission);
     return yield* ctx.tx.savepointInSlices(function* () {
       const outcome = encode(input, ctx, yield* slices(ctx, input));
       if (before) approve(ctx, endpoint, input, admission, before);

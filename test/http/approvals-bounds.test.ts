@@ -8,7 +8,7 @@ import type { Tables } from '../../src/store/port.ts';
 import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
 import { approver, ids, say, waits } from '../support/approvers.ts';
 import { until } from '../support/until.ts';
-import { makeRule } from './samples.ts';
+import { makeRule, ok } from './samples.ts';
 
 const hour = 3_600_000;
 
@@ -95,6 +95,24 @@ test('API keys of one User are counted together', async () => {
   quota(await make(eve.key));
 });
 
+test('API keys and Users that a caller made are counted with it, also those that these made, and that are gone', async () => {
+  const { a, make } = await desk();
+  const flags = { 'keyring.create': true, 'apikey.create': true, 'user.create': true };
+  const mal = await a.keyWith(...Object.keys(flags), 'apikey.delete');
+  const made = async (by: string): Promise<AnyJson> =>
+    ok(a.call('POST', '/auth/apikey?uid=true', { accountId: 'admin', flags }, { key: by }));
+  const first = await made(mal.key);
+  const second = await made(first.key);
+  assert.equal((await a.call('DELETE', `/auth/apikeyid/${first.keyid}`)).status, 200);
+  const fields = { username: 'm', email: 'm@example.org', firstName: 'M', lastName: 'M', flags };
+  const { password } = (await a.call('POST', '/auth/users', fields, { key: second.key })).body;
+  const login = await a.call('POST', '/auth/basic/login', { username: 'm', password }, { key: null });
+  await plant(a, 100, { requester: mal.keyid });
+  for (const key of [mal.key, second.key, login.body.accessToken]) quota(await make(key));
+  // Those that an administrator made are on their own.
+  waits(await make((await made(a.root.key)).key));
+});
+
 test('a caller asks so often in an hour, and the first of it is mailed', async () => {
   const mails: Mail[] = [];
   const events: AnyJson[] = [];
@@ -165,6 +183,16 @@ test('before an act only what has an answer is looked at, and a list only looks 
     const all = (await a.call('GET', `/approvals/requests?state=${state}`)).body.requests;
     assert.equal(all.length, count, state);
   }
+});
+
+test('a change of a rule with long terms shows what the rule comes to', async () => {
+  const { a, ada } = await desk();
+  const { id: rule } = await makeRule(a, { actions: ['keyring.*.delete'], approvers: { users: ids(ada) } });
+  const objects = Array.from({ length: 100 }, (_, n) => `${n} ${'x'.repeat(200)}`);
+  const id = waits(await a.call('PATCH', `/approvals/rules/${rule}`, { objects }));
+  const { effects } = (await a.call('GET', `/approvals/requests/${id}`, undefined, { key: ada.key })).body;
+  assert.deepEqual(effects.after.objects, { first: objects.slice(0, 20), count: 100 });
+  assert.deepEqual(effects.after.actions, ['keyring.*.delete']);
 });
 
 test('long fields hide none of those that decide, nor mighty flags behind harmless ones', async () => {

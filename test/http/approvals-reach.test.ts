@@ -287,6 +287,30 @@ test('a thing is under a rule by its names, its id and its aliases, however the 
   }
 });
 
+test('a thing is under a rule by a path or an address that it has, also when the act takes that away', async () => {
+  const { a, rule } = await under(['key.*.delete', 'key.*.config', 'user.*', 'admin.make']);
+  await a.call('POST', '/secrets/app%2Fprod', { value: { password: 'x' } });
+  const fields = { username: 'linus', email: 'linus@example.org', firstName: 'L', lastName: 'T' };
+  assert.equal((await a.call('POST', '/auth/users', fields)).status, 200);
+  await rule({ objects: ['app/prod', 'linus@example.org'] });
+  waits(await a.call('DELETE', '/managed-keys/app.prod'));
+  waits(await a.call('PATCH', '/auth/users/linus', { firstName: 'M' }));
+  waits(await a.call('PATCH', '/auth/users/linus', { email: 'other@example.org' }));
+});
+
+test('a custodian can be added after approval, though its secret is another one at each try', async () => {
+  const called: string[] = [];
+  const a = await testAppliance({ local: handlers(called) });
+  const ada = await approver(a);
+  await makeRule(a, { actions: ['system.master'], objects: ['*'], approvers: { users: ids(ada) } });
+  const add = (publicKey: string, kind = 'recovery-kit') =>
+    a.call('POST', '/local/master/custodians', { kind, params: {}, publicKey, master: 'm', proof: publicKey }, local);
+  const asked = await add('one');
+  await say(a, ada, waits(asked));
+  await add('two');
+  assert.deepEqual(called, ['addCustodian']);
+});
+
 test('a thing that only the body names is under a rule for it', async () => {
   const { a, rule } = await under(['user.*', 'admin.make']);
   const fields = { username: 'linus', email: 'linus@example.org', firstName: 'L', lastName: 'T' };

@@ -2,6 +2,7 @@
 // end, or a refusal says what is missing.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { unmetRules } from '../../src/core/approval-rules.ts';
 import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
 import { type Approver, ids, say, waits } from '../support/approvers.ts';
 import { addTotp, goodPassword, makeRing, ok, type Person, person } from './samples.ts';
@@ -153,6 +154,17 @@ const orders: Record<string, (s: SetUp) => Promise<void>> = {
     await s.does(ada, (await s.a.keyWith('keyring.*.delete')).key);
   },
 };
+
+test('the doctor tells of rules that cannot be satisfied as things are, and of no others', async () => {
+  const s = new SetUp(await testAppliance(), 'pay');
+  const [ada, bob] = [await s.enrol(await s.user()), await s.user()];
+  await s.rule({ name: 'met', approvers: { users: ids(ada) } });
+  await s.rule({ name: 'unmet', approvers: { users: ids(ada, bob) }, count: 2 });
+  const unmet = () => s.a.tenants[0]?.handle.store.transaction((tx) => unmetRules(tx, s.a.world.now()));
+  assert.deepEqual(await unmet(), [{ name: 'unmet', able: 1, count: 2 }]);
+  await s.enrol(bob);
+  assert.deepEqual(await unmet(), []);
+});
 
 for (const [order, take] of Object.entries(orders)) {
   test(`set up: ${order}`, async () => {

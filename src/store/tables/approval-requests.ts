@@ -37,7 +37,7 @@ export interface ApprovalRequest {
   /** Hash of who does what to what. */
   readonly act: string;
   readonly requester: string;
-  /** The User or API key whose requests are counted together: the owner of an API key, or else itself. */
+  /** The User or API key whose requests are counted together: who made the requester, its owner, or else itself. */
   readonly holder: string;
   readonly state: RequestState;
   readonly terms: RequestTerms;
@@ -191,6 +191,14 @@ export function approvalRequestTable(sql: Sql) {
       const text = `SELECT COUNT(*) AS n FROM approval_requests
           WHERE holder = ? AND ended_at IS NULL AND ends_at > ?`;
       return sql.get<{ n: number }>(text, holder, now)?.n ?? 0;
+    },
+
+    /** The identity that an identity's requests are noted to be counted with. */
+    holderOf: (id: string): string | undefined =>
+      sql.get<{ holder: string }>('SELECT holder FROM approval_holders WHERE id = ?', id)?.holder,
+
+    noteHolder(id: string, holder: string): void {
+      sql.run('INSERT INTO approval_holders (id, holder) VALUES (?, ?)', id, holder);
     },
 
     /** Those made after a time, and up to another. */

@@ -42,6 +42,11 @@ export const approvalSchema: readonly string[] = [
   `CREATE INDEX approval_requests_made ON approval_requests (holder, created_at)`,
   `CREATE INDEX approval_requests_ended ON approval_requests (holder, ended_at) WHERE ended_at IS NOT NULL`,
   `CREATE INDEX approval_requests_by_end ON approval_requests (ended_at) WHERE ended_at IS NOT NULL`,
+  // For API keys and Users that were made by others than administrators: whose requests theirs are counted with.
+  `CREATE TABLE approval_holders (
+    id TEXT PRIMARY KEY,
+    holder TEXT NOT NULL
+  )`,
   `CREATE TABLE approval_words (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     request_id TEXT NOT NULL,
