@@ -20,6 +20,7 @@ import { maxFlagLength } from '../model/flags.ts';
 import { isJsonObject } from '../model/json.ts';
 import { emptyBody, endpoint, missing, tooManyTries } from './endpoint.ts';
 import { sample } from './example-values.ts';
+import { pageInfo, pageQuery } from './page.ts';
 import { requestOptions, usedPasskey } from './passkeys.ts';
 import {
   base64urlPattern,
@@ -439,10 +440,17 @@ export const approvalEndpoints = [
     query: z.object({
       state: z.enum(requestStates).exactOptional().meta({ description: 'only those in this state' }),
       mine: trueParam.exactOptional().meta({ description: '`true`: only those that the caller made' }),
-      inbox: trueParam.exactOptional().meta({ description: '`true`: only pending ones that the caller can decide' }),
+      inbox: trueParam
+        .exactOptional()
+        .meta({ description: '`true`: only pending ones that the caller can decide, oldest first' }),
+      requester: callerId.exactOptional().meta({ description: 'only those that this API key or User made' }),
+      cursor: pageQuery.cursor,
     }),
-    answer: z.object({ requests: z.array(request).meta({ description: 'at most 100' }) }),
-    watchable: { apart: [] },
+    answer: z.object({
+      requests: z.array(request).meta({ description: 'at most 100, or 2 MiB of them' }),
+      nextCursor: pageInfo.shape.nextCursor,
+    }),
+    watchable: { apart: ['nextCursor'] },
   }),
   endpoint('getApprovalRequest', {
     tag,

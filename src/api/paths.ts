@@ -147,7 +147,7 @@ export const clientPaths = {
   updateApprovalRule: ['PATCH', '/approvals/rules/{id}'],
   deleteApprovalRule: ['DELETE', '/approvals/rules/{id}'],
   listApprovalPresets: ['GET', '/approvals/presets'],
-  listApprovalRequests: ['GET', '/approvals/requests', 'state', 'mine', 'inbox'],
+  listApprovalRequests: ['GET', '/approvals/requests', 'state', 'mine', 'inbox', 'requester', 'cursor'],
   getApprovalRequest: ['GET', '/approvals/requests/{id}'],
   getApprovalOptions: ['GET', '/approvals/requests/{id}/options', 'verdict'],
   approveRequest: ['POST', '/approvals/requests/{id}/approve'],

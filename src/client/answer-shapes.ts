@@ -103,12 +103,14 @@ export const things: Readonly<Record<string, string>> = {
   ApprovalRequestWords: `
     by:CreateApprovalRuleApproversUsers verdict:word at:count factor:word signed:boolean reason?:text
     counts:boolean problem?:text`,
-  ApprovalRequestShown: 'parameters:object body:object|null',
+  ApprovalRequestShownFurther: 'action:text object:ApprovalRequestObject|null',
+  ApprovalRequestShown: 'parameters:object body:object|null further:ApprovalRequestShownFurther[]',
   ApprovalRequestEffectsVouched: 'id:caller name:text reached:boolean',
   ApprovalRequestEffectsDependents: 'by:CreateApprovalRuleApproversUsers operation:text uses:count lastUsedAt:count',
   ApprovalRequestEffects: `
-    changed:text[] granted:text[] revoked:text[] objects:ApprovalRequestObject[] before?:object after?:object
-    vouched?:ApprovalRequestEffectsVouched[] dependents?:ApprovalRequestEffectsDependents[]`,
+    changed:text[] granted:text[] revoked:text[] grantedCount?:count revokedCount?:count
+    objects:ApprovalRequestObject[] before?:object after?:object vouched?:ApprovalRequestEffectsVouched[]
+    dependents?:ApprovalRequestEffectsDependents[]`,
   ApprovalRequestMay: 'approve:boolean deny:boolean withdraw:boolean breakGlass:boolean problem?:text',
   ApprovalRequest: `
     id:appr_ state:word requester:CreateApprovalRuleApproversUsers action:text operation:text dialect?:text
@@ -339,7 +341,7 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
     expires:integer|null props:object able:count createdAt:count createdBy:caller updatedAt:count`,
   deleteApprovalRule: '',
   listApprovalPresets: 'presets:ListApprovalPresetsPresets[]',
-  listApprovalRequests: 'requests:ApprovalRequest[]',
+  listApprovalRequests: 'requests:ApprovalRequest[] nextCursor?:base64url',
   getApprovalRequest: `
     id:appr_ state:word requester:CreateApprovalRuleApproversUsers action:text operation:text dialect?:text
     address?:text object:ApprovalRequestObject|null reason?:text createdAt:count expiresAt:count needed:count

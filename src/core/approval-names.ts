@@ -21,9 +21,9 @@ export function nameAskedFor(
   { keys }: Pick<Tenant, 'keys'>,
   { caller, fields }: Nameless,
 ): string | undefined {
-  const { requests } = approvalRequests.page({ of: caller, isOpen: true }, undefined, mostLookedAt);
-  for (const { id, requester } of requests) {
-    const details = requester === caller ? approvalRequests.detailsOf(id) : undefined;
+  const { requests } = approvalRequests.page({ requester: caller, isOpen: true }, undefined, mostLookedAt);
+  for (const { id } of requests) {
+    const details = approvalRequests.detailsOf(id);
     if (details?.operation !== 'createManagedKey' || details.dialect !== 'aws') continue;
     const name = details.body?.name;
     if (typeof name !== 'string' || managedKeys.byName(name)) continue;

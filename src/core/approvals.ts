@@ -38,40 +38,62 @@ interface ListInput {
   readonly state?: RequestState;
   readonly mine: boolean;
   readonly inbox: boolean;
+  readonly requester?: string;
+  /** The place of the last one that was looked at. */
+  readonly after?: number;
 }
 
-/** Newest first. */
+interface RequestPage {
+  readonly requests: RequestAnswer[];
+  /** The place to go on after; undefined at the end of the list. */
+  readonly next: number | undefined;
+}
+
+/** Newest first; the inbox has those first that have waited longest, so that newer ones hide none. */
 export function* listApprovalRequests(
   ctx: Context,
-  { state, mine, inbox }: ListInput,
-): Slices<{ requests: RequestAnswer[] }> {
+  { state, mine, inbox, requester, after }: ListInput,
+): Slices<RequestPage> {
   const { tx, world } = ctx;
   const now = world.now();
   const isOpen = inbox || state === 'pending' || state === 'granted';
-  const filter = { isOpen, ...((mine || !seesOthers(ctx)) && { of: ctx.caller.id }) };
+  const of = mine || !seesOthers(ctx) ? ctx.caller.id : undefined;
+  const filter = { isOpen, of, requester, oldestFirst: inbox };
   const requests: RequestAnswer[] = [];
   let length = 0;
-  let before: number | undefined;
+  let last = after;
   for (let looked = 0; looked < mostLookedAt; looked += lookedAtOnce) {
-    const page = tx.approvalRequests.page(filter, before, lookedAtOnce);
+    const page = tx.approvalRequests.page(filter, last, lookedAtOnce);
     for (const request of page.requests) {
-      // Cheap looks come first: this much is known without the words.
-      if (request.endedAt !== undefined && state !== undefined && request.state !== state) continue;
-      if (mine && !isOwn(ctx, request)) continue;
-      const known = requestNow(tx, request, now);
-      if ((state !== undefined && known.state !== state) || !concerns(ctx, known)) continue;
-      if (inbox && (known.state !== 'pending' || !mayAnswer(ctx, known).deny)) continue;
-      length += tx.approvalRequests.lengthOf(request.id);
-      if (requests.length > 0 && length > longestList) return { requests };
-      requests.push(requestAnswer(ctx, known));
-      if (requests.length === mostListed) return { requests };
-      yield;
+      const known = listed(ctx, request, { state, mine, inbox, now });
+      if (known) {
+        length += tx.approvalRequests.lengthOf(request.id);
+        if (requests.length > 0 && length > longestList) return { requests, next: last };
+        requests.push(requestAnswer(ctx, known));
+      }
+      last = request.seq;
+      if (requests.length === mostListed) return { requests, next: last };
+      if (known) yield;
     }
-    if (page.next === undefined) break;
-    before = page.next;
+    if (page.next === undefined) return { requests, next: undefined };
     yield;
   }
-  return { requests };
+  return { requests, next: last };
+}
+
+interface Wanted extends Pick<ListInput, 'mine' | 'inbox'> {
+  readonly state: RequestState | undefined;
+  readonly now: number;
+}
+
+/** The request as it stands, if the list wants it. */
+function listed(ctx: Context, request: ApprovalRequest, { state, mine, inbox, now }: Wanted): RequestNow | undefined {
+  // Cheap looks come first: this much is known without the words.
+  if (request.endedAt !== undefined && state !== undefined && request.state !== state) return undefined;
+  if (mine && !isOwn(ctx, request)) return undefined;
+  const known = requestNow(ctx.tx, request, now);
+  if ((state !== undefined && known.state !== state) || !concerns(ctx, known)) return undefined;
+  return inbox && (known.state !== 'pending' || !mayAnswer(ctx, known).deny) ? undefined : known;
 }
 
 /** Whether a caller could see requests of others: a reader, an approver, one who may break the glass. */

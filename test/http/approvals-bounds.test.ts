@@ -185,6 +185,33 @@ test('before an act only what has an answer is looked at, and a list only looks 
   }
 });
 
+test('newer requests hide none: the inbox begins with the oldest, and each list goes on', async () => {
+  const { a, ada, key, keyid, make } = await desk();
+  const oldest = waits(await make());
+  const many = await plant(a, 230, { requester: 'apik_other' });
+  const newest = waits(await make(key));
+  const list = async (query: string) => {
+    const pages: string[][] = [];
+    let cursor = '';
+    do {
+      const path = `/approvals/requests?${query}${cursor && `&cursor=${cursor}`}`;
+      const { status, body } = await a.call('GET', path, undefined, { key: ada.key });
+      assert.equal(status, 200, JSON.stringify(body));
+      pages.push(body.requests.map(({ id }: AnyJson) => id));
+      cursor = body.nextCursor ?? '';
+    } while (cursor);
+    return pages;
+  };
+  const whole = [oldest, ...many, newest];
+  const inbox = await list('inbox=true');
+  assert.deepEqual([inbox.flat(), inbox.length], [whole, 3]);
+  assert.deepEqual((await list('state=pending')).flat(), whole.toReversed());
+  assert.deepEqual(await list(`requester=${keyid}`), [[newest, oldest]]);
+  const { nextCursor } = (await a.call('GET', '/approvals/requests?inbox=true', undefined, { key: ada.key })).body;
+  const other = await a.call('GET', `/approvals/requests?cursor=${nextCursor}`, undefined, { key: ada.key });
+  assert.deepEqual([other.status, Object.keys(other.body.errors)], [400, ['cursor']]);
+});
+
 test('a change of a rule with long terms shows what the rule comes to', async () => {
   const { a, ada } = await desk();
   const { id: rule } = await makeRule(a, { actions: ['keyring.*.delete'], approvers: { users: ids(ada) } });

@@ -43,8 +43,15 @@ export function throwWaiting(waiting: readonly unknown[]): void {
 
 /** Requests that the caller made, and that wait for approval or have it. */
 export async function openRequests(client: Client, caller: string): Promise<readonly ApprovalRequest[]> {
-  const lists = await Promise.all(
-    (['pending', 'granted'] as const).map((state) => client.listApprovalRequests({ state, mine: true })),
-  );
-  return lists.flatMap(({ requests }) => requests).filter(({ requester }) => requester.id === caller);
+  const open: ApprovalRequest[] = [];
+  for (const state of ['pending', 'granted'] as const) {
+    let cursor: string | undefined;
+    do {
+      const filters = { state, mine: true, requester: caller, ...(cursor !== undefined && { cursor }) };
+      const { requests, nextCursor } = await client.listApprovalRequests(filters);
+      open.push(...requests);
+      cursor = nextCursor;
+    } while (cursor !== undefined);
+  }
+  return open;
 }

@@ -8,6 +8,7 @@ import { say } from '../io.ts';
 import { type Pair, printJson, printLine, printTable, printThing } from '../output.ts';
 import type { Column } from '../table.ts';
 import { namedRemote } from '../target.ts';
+import { visible } from '../text.ts';
 import { asUser, consolePage, noCode } from '../user-session.ts';
 import { timeText } from './apikey.ts';
 import { windowText } from './approval-rule.ts';
@@ -17,12 +18,16 @@ export async function list(cli: CliOf<typeof approval.list>): Promise<void> {
     state: cli.get('--state'),
     mine: cli.get('--mine') ? ('true' as const) : undefined,
     inbox: cli.get('--inbox') ? ('true' as const) : undefined,
+    requester: cli.get('--requester'),
+    cursor: cli.get('--cursor'),
   });
   await withClient(cli, async (client) => {
     const answer = await client.listApprovalRequests(filters);
     if (cli.json) return printJson(cli, answer);
     if (answer.requests.length === 0) return say(cli.io, 'no requests');
     await printTable(cli, answer.requests, requestColumns);
+    const { nextCursor } = answer;
+    if (nextCursor !== undefined) await say(cli.io, `there is more: add --cursor ${visible(nextCursor)}`);
   });
 }
 

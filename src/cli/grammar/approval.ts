@@ -104,12 +104,14 @@ export const userLogin = {
 export const approval = {
   list: command(
     'list',
-    'list the requests that concern you, newest first',
+    'list the requests that concern you, newest first; --inbox: oldest first',
     ['kms approval list --inbox', 'kms approval list --state granted --mine'],
     {
       '--state': oneOf('STATE', 'only those in this state', requestStates),
       '--mine': toggle('only those that you made'),
       '--inbox': toggle('only those that wait for your word'),
+      '--requester': text('ID', 'only those of this API key or user'),
+      '--cursor': text('CURSOR', 'the page after the one that returned this cursor'),
     },
   ),
   show: command(

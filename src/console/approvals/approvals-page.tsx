@@ -64,17 +64,33 @@ interface RequestsProps extends Pick<PageProps, 'api' | 'polls'> {
 function Requests({ api, polls, view }: RequestsProps) {
   const filter = view === 'inbox' ? { inbox: true as const } : view === 'mine' ? { mine: true as const } : {};
   const isVisited = useRef(false);
+  const pages = useRef(1);
+  const hasMore = useRef(false);
   const answer = useAnswer(async (signal) => {
-    const { requests } = await (isVisited.current ? polls : api).listApprovalRequests(filter, { signal });
+    const client = isVisited.current ? polls : api;
+    const found: ApprovalRequest[] = [];
+    let cursor: string | undefined;
+    for (let page = 0; page < (pages.current ?? 1); page++) {
+      const input = { ...filter, ...(cursor !== undefined && { cursor }) };
+      const { requests, nextCursor } = await client.listApprovalRequests(input, { signal });
+      found.push(...requests);
+      cursor = nextCursor;
+      if (cursor === undefined) break;
+    }
     isVisited.current = true;
-    return requests;
+    hasMore.current = cursor !== undefined;
+    return found;
   });
+  const more = (): void => {
+    pages.current = (pages.current ?? 1) + 1;
+    answer.reload();
+  };
   usePolling(answer.reload, lookOften);
   return (
     <DataTable
       caption={views.find(({ value }) => value === view)?.label ?? ''}
       columns={columns}
-      list={listOf(answer)}
+      list={{ ...listOf(answer), hasMore: hasMore.current === true, more }}
       keyOf={({ id }) => id}
       empty={<p>{empty[view]}</p>}
     />

@@ -1,6 +1,7 @@
 // Routes of approvals. A second factor that comes with a word is checked before the transaction, with backoff after
 // failures; it is consumed inside.
 import type { approvalEndpoints } from '../../api/approvals.ts';
+import type { EndpointOf, QueryOf } from '../../api/endpoints.ts';
 import {
   createApprovalRule,
   deleteApprovalRule,
@@ -22,10 +23,11 @@ import {
   withdrawRequest,
 } from '../../core/approvals.ts';
 import type { Caller, Context } from '../../core/context.ts';
+import { openCursor, sealCursor } from '../../core/cursors.ts';
 import { approvalOptions, type PasskeyPlace, verifyApproval } from '../../core/passkeys.ts';
 import { checkCode, type Proof, usePasskey, useTotp } from '../../core/second-factors.ts';
 import { sessionOf } from '../../core/sessions.ts';
-import { KmsError } from '../../errors.ts';
+import { invalidField, KmsError } from '../../errors.ts';
 import type { Verdict } from '../../model/approval-rules.ts';
 import { tell } from '../approval-notices.ts';
 import type { Input, RoutesOf } from '../route.ts';
@@ -39,8 +41,7 @@ export const approvalRoutes: RoutesOf<(typeof approvalEndpoints)[number]['id']> 
   deleteApprovalRule: (ctx, { params }) => deleteApprovalRule(ctx, params),
   listApprovalPresets: () => listApprovalPresets(),
   listApprovalRequests: {
-    slices: (ctx, { query: { state, mine, inbox } }) =>
-      listApprovalRequests(ctx, { ...(state && { state }), mine: mine === 'true', inbox: inbox === 'true' }),
+    slices: (ctx, { query }) => pageOfRequests(ctx, query),
   },
   getApprovalRequest: (ctx, { params }) => getApprovalRequest(ctx, params),
   getApprovalOptions: (ctx, input) => optionsFor(ctx, placeOf(input), input.params.id, input.query.verdict),
@@ -101,6 +102,22 @@ type Looked =
   | { readonly is: 'none' | 'wrong' }
   | { readonly is: 'code'; readonly proof: Proof & { is: 'totp' } }
   | ({ readonly is: 'passkey' } & Awaited<ReturnType<typeof verifyApproval>>);
+
+type RequestQuery = QueryOf<EndpointOf<'listApprovalRequests'>>;
+
+function* pageOfRequests(ctx: Context, { cursor, ...filters }: RequestQuery) {
+  const { tenant, world } = ctx;
+  const { state, requester, mine, inbox } = filters;
+  const scope = [tenant.id, 'listApprovalRequests', filters];
+  const after = cursor === undefined ? undefined : openCursor(tenant.keys, scope, cursor);
+  if (cursor !== undefined && after === undefined) {
+    throw invalidField('cursor', 'is not one that this list gave out for these filters');
+  }
+  const given = { ...(state && { state }), ...(requester && { requester }), ...(after !== undefined && { after }) };
+  const page = { ...given, mine: mine === 'true', inbox: inbox === 'true' };
+  const { requests, next } = yield* listApprovalRequests(ctx, page);
+  return { requests, ...(next !== undefined && { nextCursor: sealCursor(tenant.keys, scope, next, world) }) };
+}
 
 /** The word that a factor is for. */
 interface Subject {

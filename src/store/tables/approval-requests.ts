@@ -108,7 +108,10 @@ const own = `seq IN (
 interface RequestFilter {
   /** A caller whose own they are to be; absent for all. */
   readonly of?: string | undefined;
+  /** Id of the caller who made them; absent for any. */
+  readonly requester?: string | undefined;
   readonly isOpen: boolean;
+  readonly oldestFirst?: boolean;
 }
 
 export type ApprovalRequestTable = ReturnType<typeof approvalRequestTable>;
@@ -146,19 +149,24 @@ export function approvalRequestTable(sql: Sql) {
       return row && fromRow(row);
     },
 
-    /** Those before a place, newest first; `next` is the place of the last. */
-    page({ of, isOpen }: RequestFilter, before: number | undefined, most: number) {
-      const from = before ?? Number.MAX_SAFE_INTEGER;
-      const text = isOpen ? 'ended_at IS NULL AND seq < ?' : 'seq < ?';
-      const end = 'ORDER BY seq DESC LIMIT ?';
-      const rows =
-        of === undefined
-          ? sql.all<RequestRow>(`SELECT ${columns} FROM approval_requests WHERE ${text} ${end}`, from, most)
-          : sql.all<RequestRow>(
-              `SELECT ${columns} FROM approval_requests WHERE ${own} AND ${text} ${end}`,
-              ...[of, of, of, from, most],
-            );
-      return { requests: rows.map(fromRow), next: rows.length < most ? undefined : rows.at(-1)?.seq };
+    /** Those beyond a place, newest first unless the filter says otherwise; `next` is the place of the last. */
+    page({ of, requester, isOpen, oldestFirst = false }: RequestFilter, after: number | undefined, most: number) {
+      const from = after ?? (oldestFirst ? 0 : Number.MAX_SAFE_INTEGER);
+      const text = [
+        ...(of === undefined ? [] : [own]),
+        ...(requester === undefined ? [] : ['requester = ?']),
+        ...(isOpen ? ['ended_at IS NULL'] : []),
+        oldestFirst ? 'seq > ?' : 'seq < ?',
+      ].join(' AND ');
+      const rows = sql.all<RequestRow>(
+        `SELECT ${columns} FROM approval_requests WHERE ${text} ORDER BY seq ${oldestFirst ? 'ASC' : 'DESC'} LIMIT ?`,
+        ...(of === undefined ? [] : [of, of, of]),
+        ...(requester === undefined ? [] : [requester]),
+        from,
+        most,
+      );
+      const requests = rows.map((row) => ({ ...fromRow(row), seq: row.seq }));
+      return { requests, next: rows.length < most ? undefined : rows.at(-1)?.seq };
     },
 
     /** Open ones of a caller that could be done: words were said about them, or the glass was broken. */
