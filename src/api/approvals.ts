@@ -443,7 +443,9 @@ export const approvalEndpoints = [
       inbox: trueParam
         .exactOptional()
         .meta({ description: '`true`: only pending ones that the caller can decide, oldest first' }),
-      requester: callerId.exactOptional().meta({ description: 'only those that this API key or User made' }),
+      requester: callerId
+        .exactOptional()
+        .meta({ description: 'only those that this API key or User made', examples: [sample.userId] }),
       cursor: pageQuery.cursor,
     }),
     answer: z.object({

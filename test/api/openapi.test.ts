@@ -141,6 +141,7 @@ test('an answer without a required field, or with one more, is not as described'
       'disk',
       'reporter',
       'brokenGlass',
+      'nextCursor',
       'dialect',
       'reason',
       'request',
