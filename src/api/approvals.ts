@@ -426,7 +426,9 @@ export const approvalEndpoints = [
         .array(
           z.object({
             name: z.enum(presetNames).meta({ description: 'names the preset', examples: ['delete-keys'] }),
-            title: z.string().meta({ description: 'for people', examples: ['Deleting a keyring or a managed key'] }),
+            title: z
+              .string()
+              .meta({ description: 'for people', examples: ['Deleting a keyring, a managed key or a tenant'] }),
             actions: z.array(z.string()).meta({ description: 'for `actions` of a rule', examples: [['key.*.delete']] }),
           }),
         )

@@ -16,6 +16,11 @@ export function expire({ tx, world }: Ending, { id, requester: keyid }: Approval
   tx.record(activityRecord(world, { keyid, action: 'approval.expire', deed }));
 }
 
+/** Ends open requests that show codes: under another key the same act has other ones, and asks once more. */
+export function expireCoded(ending: Ending): void {
+  for (const request of ending.tx.approvalRequests.coded()) expire(ending, request);
+}
+
 /** Ends open requests about which words were said, or glass was broken. Others wait as before. */
 export function expireAnswered(ending: Ending): void {
   for (const request of ending.tx.approvalRequests.answered()) expire(ending, request);

@@ -56,6 +56,11 @@ function shownValue(keys: TenantKeys, value: unknown): unknown {
 }
 
 function shownField(keys: TenantKeys, name: string, field: unknown): unknown {
+  if (name === 'config' && isJsonObject(field) && isJsonObject(field.key)) {
+    // Settings of the keys of a ring have the name of a key.
+    const { key, ...others } = field;
+    return { ...Object(shownValue(keys, others)), key: shownValue(keys, key) };
+  }
   const isHidden = isConfidential(name) && field !== undefined && field !== null && typeof field !== 'boolean';
   return isHidden ? hidden(keys, field) : shownValue(keys, field);
 }

@@ -123,8 +123,8 @@ interface Preset {
 export const presets: readonly Preset[] = [
   {
     name: 'delete-keys',
-    title: 'Deleting a keyring or a managed key',
-    actions: ['keyring.*.delete', 'key.*.delete', 'key.*.erase-material', 'tang.delete'],
+    title: 'Deleting a keyring, a managed key or a tenant',
+    actions: ['keyring.*.delete', 'key.*.delete', 'key.*.erase-material', 'tang.delete', 'tenant.delete'],
   },
   { name: 'export-keys', title: 'Exporting a key', actions: ['key.*.export'] },
   { name: 'make-administrators', title: 'Making an administrator', actions: [furtherActions.makeAdministrator] },

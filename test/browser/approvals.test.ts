@@ -106,7 +106,7 @@ test('a rule is made from a preset, and says that too few could approve', async 
   await page.getByRole('link', { name: 'New rule' }).click();
   await page.getByRole('button', { name: 'Make the rule' }).click();
   await page.getByText('This is required.').first().waitFor();
-  await page.getByRole('button', { name: 'Deleting a keyring or a managed key' }).click();
+  await page.getByRole('button', { name: 'Deleting a keyring, a managed key or a tenant' }).click();
   await page.getByText('Needs approval: delete every keyring').waitFor();
   await page.getByLabel('These users').check();
   await page.getByRole('button', { name: 'Make the rule' }).click();
@@ -135,6 +135,7 @@ test('a rule is made from a preset, and says that too few could approve', async 
     'key.*.erase-material',
     'keyring.*.delete',
     'tang.delete',
+    'tenant.delete',
   ]);
   assert.deepEqual(troubles, []);
 });

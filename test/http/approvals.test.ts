@@ -3,10 +3,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { noteRestored } from '../../src/core/approval-decision.ts';
+import { expireCoded } from '../../src/core/approval-ends.ts';
 import type { Mail } from '../../src/core/links.ts';
 import { type AnyJson, testAppliance } from '../support/appliance.ts';
 import { approver, code, ids, proven, say, waits } from '../support/approvers.ts';
 import { Authenticator } from '../support/authenticator.ts';
+import { KmipClient, uid } from '../support/kmip-client.ts';
 import { addPasskey, makeRing, makeRule, makeTransit, pageOrigin, person } from './samples.ts';
 
 const minute = 60_000;
@@ -378,6 +380,41 @@ test('a restored store forgets the words that were said until then, and only tho
   for (const who of [ada, bob]) await say(a, who, id);
   assert.equal((await remove(key)).status, 200);
   assert.equal((await proven(a)).acts, 1);
+});
+
+test('with another tenant key, requests with codes end: no later try has the same', async () => {
+  const a = await testAppliance();
+  const ada = await approver(a);
+  const { name } = await makeTransit(a, { deletionAllowed: true });
+  const terms = { actions: ['key.*.encrypt', 'key.*.delete'], objects: [name], approvers: { users: ids(ada) } };
+  await makeRule(a, terms);
+  const items = [{ plaintext: 'aGk=' }];
+  const coded = waits(await a.call('POST', `/managed-keys/${name}/encrypt`, { items }));
+  const plain = waits(await a.call('DELETE', `/managed-keys/${name}`));
+  await say(a, ada, coded);
+  const [seat] = a.tenants;
+  await seat?.handle.store.transaction((tx) => expireCoded({ tx, world: a.world }));
+  const state = async (id: string) => (await a.call('GET', `/approvals/requests/${id}`)).body.state;
+  assert.deepEqual([await state(coded), await state(plain)], ['expired', 'pending']);
+});
+
+test("what is asked by KMIP, and changes of a ring's configuration, are shown", async () => {
+  const a = await testAppliance();
+  const ada = await approver(a);
+  const client = await KmipClient.make(a, 'kmip.*');
+  const key = await client.aes();
+  const ring = await makeRing(a);
+  await makeRule(a, { actions: ['key.*', 'keyring.*.config'], objects: ['*'], approvers: { users: ids(ada) } });
+  const shown = async (operation: string) => {
+    const { requests } = (await a.call('GET', '/approvals/requests', undefined, { key: ada.key })).body;
+    return requests.find((each: AnyJson) => each.operation === operation)?.shown.body;
+  };
+  await client.refused('Get', [uid(key)]);
+  const { payload, fields } = await shown('kmip:Get');
+  assert.deepEqual([Object.keys(payload), fields], [['hidden'], { uniqueIdentifier: key }]);
+  const config = { key: { props: { team: 'pay' } } };
+  waits(await a.call('PUT', '/ks/config', { ringname: ring.name, config }));
+  assert.deepEqual((await shown('putConfig')).config, config);
 });
 
 /** A key that may be encrypted with for a while once ada said so, and what she said. */

@@ -8,8 +8,10 @@ import { toBase64 } from '../../crypto/bytes.ts';
 import { waitError } from '../../http/approval-stage.ts';
 import type { BatchContext } from '../../http/batch-way.ts';
 import { isKeyUse } from '../../model/approval-rules.ts';
+import type { JsonObject } from '../../model/json.ts';
 import type { Operation, Work } from './operation.ts';
-import { encodeItem, type Structure } from './ttlv.ts';
+import { tags } from './tags.ts';
+import { encodeItem, type Item, type Structure } from './ttlv.ts';
 
 /** Operations that make objects, whose names and ids are new each time. */
 const making: ReadonlySet<string> = new Set(['key.create', 'key.import']);
@@ -35,7 +37,7 @@ export function approveItem(work: Work, { action, name }: Operation, payload: St
       operation: `kmip:${name}`,
       object,
       parameters: {},
-      body: { payload: hidden(tenant.keys, toBase64(encodeItem(payload))) },
+      body: { payload: hidden(tenant.keys, toBase64(encodeItem(payload))), fields: fieldsOf(payload) },
       isUse: isKeyUse(action),
       deed,
       after: undefined,
@@ -45,6 +47,27 @@ export function approveItem(work: Work, { action, name }: Operation, payload: St
     before,
   );
   if (approval) ctx.deed = { ...deed, approval };
+}
+
+const nameOfTag: ReadonlyMap<number, string> = new Map(Object.entries(tags).map(([name, tag]) => [tag, name]));
+
+/** The fields of a payload for people, without bytes and numbers of keys; several of one name are a list. */
+function fieldsOf({ value }: Structure): JsonObject {
+  const fields: Record<string, unknown> = {};
+  for (const item of value) {
+    const name = nameOfTag.get(item.tag) ?? item.tag.toString(16);
+    const told = toldOf(item);
+    const before = fields[name];
+    if (told === undefined) continue;
+    fields[name] = before === undefined ? told : Array.isArray(before) ? [...before, told] : [before, told];
+  }
+  return fields;
+}
+
+function toldOf(item: Item): unknown {
+  if (item.type === 'structure') return item.tag === tags.keyMaterial ? undefined : fieldsOf(item);
+  if (item.type === 'bytes' || item.type === 'big') return undefined;
+  return typeof item.value === 'bigint' ? String(item.value) : item.value;
 }
 
 /** The refusal of an item that was taken back since it waits; any other error as it is. */

@@ -183,6 +183,13 @@ export function approvalRequestTable(sql: Sql) {
       return sql.all<RequestRow>(text).map(fromRow);
     },
 
+    /** Open ones of all callers that have a code instead of something hidden. */
+    coded(): ApprovalRequest[] {
+      const text = `SELECT ${columns} FROM approval_requests
+          WHERE ended_at IS NULL AND details LIKE '%"hidden":"%' ORDER BY seq`;
+      return sql.all<RequestRow>(text).map(fromRow);
+    },
+
     /** Open ones whose time is over for certain. */
     overdue(now: number, most: number): ApprovalRequest[] {
       const text = `SELECT ${columns} FROM approval_requests WHERE ended_at IS NULL AND ends_at <= ?
