@@ -44,7 +44,7 @@ test('a rule: made of a preset, listed, shown, changed and deleted', async () =>
   assert.equal(made.code, 0, made.stderr);
   assert.match(
     made.stdout,
-    /^acts +keyring\.\*\.delete key\.\*\.delete key\.\*\.erase-material tang\.delete apikey\.delete$/m,
+    /^acts +keyring\.\*\.delete key\.\*\.delete key\.\*\.erase-material tang\.delete tenant\.delete apikey\.delete$/m,
   );
   assert.match(
     made.stderr,
