@@ -86,7 +86,7 @@ export function createApprovalRule(ctx: Context, fields: Body<'createApprovalRul
   };
   needFuture(fields.expires, now);
   const rule = vouching(tx, checked(known, { ...draft, vouched: {} }));
-  needApprovers(tx, rule);
+  needFlag(tx, rule);
   tx.approvalRules.insert(rule);
   ctx.note({ object: ruleThing(rule), ...newlyVouched(tx, {}, rule), rule: termsTold(rule) });
   return ruleAnswer(tx, rule);
@@ -112,7 +112,7 @@ export function updateApprovalRule(
   needFuture(expires, now);
   const isFor = !sameJson(rule.approvers, draft.approvers);
   const after = vouching(tx, checked(others, draft), { approversChange: isFor, asked: vouch });
-  if (isFor || after.count > rule.count) needApprovers(tx, after);
+  if (isFor) needFlag(tx, after);
   tx.approvalRules.update(after);
   const fieldsOf = (each: ApprovalRule) => ({ name: each.name, vouched: each.vouched, ...termsTold(each) });
   const changed = changedFields(fieldsOf(rule), fieldsOf(after));
@@ -182,31 +182,20 @@ function checked(others: readonly ApprovalRule[], rule: ApprovalRule): ApprovalR
   return rule;
 }
 
-/**
- * Throws `invalid` for a rule that could never be satisfied, and whose own change could not be either. Second factors
- * may come later.
- */
-function needApprovers(tx: Pick<Tables, 'users'>, rule: ApprovalRule): void {
-  const { approvers, vouched, count } = rule;
-  if ('flag' in approvers && !isHeld(tx.users, approvers.flag)) {
-    const meant = isKnownFlag(approvers.flag) ? undefined : likelyFlag(approvers.flag);
-    const help = meant === undefined ? 'grant it to them first, and make the rule then' : `did you mean ${meant}?`;
-    throw invalidField('approvers', `no User has the permission flag ${approvers.flag}; ${help}`);
-  }
-  const there = approversOf(tx, rule).filter(({ id }) => vouched[id] !== undefined).length;
-  if (there >= count) return;
-  const help = 'let the others log in first, by their invite or their identity provider, and make the rule then';
-  const who =
-    there === 1 ? 'only 1 of the approvers can' : there === 0 ? 'no approver can' : `only ${there} approvers can`;
-  throw invalidField('count', `is more than can ever approve: ${who} log in, and a rule vouches for no other; ${help}`);
+/** Refuses a flag that none of the Users has if it is probably a slip. */
+function needFlag({ users }: Pick<Tables, 'users'>, { approvers }: ApprovalRule): void {
+  if (!('flag' in approvers) || isKnownFlag(approvers.flag) || isHeld(users, approvers.flag)) return;
+  const meant = likelyFlag(approvers.flag);
+  if (meant === undefined) return;
+  throw invalidField('approvers', `no User has the permission flag ${approvers.flag}; did you mean ${meant}?`);
 }
 
-/** Whether a User has the flag; one of which the appliance knows nothing, otherwise than by `*`. */
+/** Whether a User has the flag, otherwise than by `*`. */
 function isHeld(users: Tables['users'], flag: string): boolean {
   let isFound = false;
-  const isKnown = isKnownFlag(flag);
   users.list({ limit: mostLookedAt }, ({ flagsText }) => {
-    isFound ||= (isKnown || !flagsOfText(flagsText).covers('*')) && flagsOfText(flagsText).allows(flag);
+    const held = flagsOfText(flagsText);
+    isFound ||= !held.covers('*') && held.allows(flag);
   });
   return isFound;
 }

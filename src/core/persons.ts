@@ -86,9 +86,11 @@ function shareFactors(tables: People, userId: string, others: Iterable<string>):
 export function vouchingProblem(
   { waysIn }: Pick<Tables, 'waysIn'>,
   userId: string,
-  { vouched, name }: Pick<ApprovalRule, 'vouched'> & { readonly name?: string },
+  { vouched, name, count = 0 }: Pick<ApprovalRule, 'vouched'> & { readonly name?: string; readonly count?: number },
 ): string | undefined {
   const at = vouched[userId];
+  // Set before there were enough approvers, it takes those who come.
+  if (at === undefined && Object.keys(vouched).length < count) return undefined;
   const help = `ask for \`kms approval rule update ${name ?? 'RULE'} --vouch\``;
   if (at === undefined) {
     return `the rule does not vouch for this User, who became an approver after it was set; ${help}`;

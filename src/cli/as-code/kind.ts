@@ -14,7 +14,7 @@ export interface Wanted {
   readonly fields: JsonObject;
 }
 
-/** An object that the appliance has. */
+/** An object that the appliance has, in plain JSON: the provider of OpenTofu keeps it between requests. */
 export interface Found {
   readonly id: string;
   /** The name as a file would have it. */

@@ -31,7 +31,7 @@ export function proofsIn(fields: JsonObject): readonly JsonObject[] {
 export function proofChanges(
   wanted: readonly JsonObject[],
   shown: readonly Proof[],
-  kept: ReadonlySet<string>,
+  kept: readonly string[],
 ): ProofChanges {
   const rest = new Set(shown.filter(({ kind }) => kind !== 'secret'));
   const added: JsonObject[] = [];
@@ -46,7 +46,7 @@ export function proofChanges(
     }
     const active = each.active !== false;
     // It is switched on once its secret is kept, and then it is used: that secret may be lost.
-    const isLost = !kept.has(proof.id) && proof.lastUsedAt === null && proofLabel(each) !== undefined;
+    const isLost = !kept.includes(proof.id) && proof.lastUsedAt === null && proofLabel(each) !== undefined;
     if (active && !proof.active && isLost) {
       added.push(each);
       again.push(each);

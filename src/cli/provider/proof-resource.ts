@@ -34,7 +34,7 @@ export function proofResource(fields: Attributes, open: KindOptions['open']): Re
   function instanceOf(proof: Proof, before: ObjectValue, more: ObjectValue = {}): Instance {
     const shown = exportedProof(proof);
     const wanted = wantedOf(before);
-    const isOther = wanted.kind === undefined || proofChanges([wanted], [proof], new Set()).added.length > 0;
+    const isOther = wanted.kind === undefined || proofChanges([wanted], [proof], []).added.length > 0;
     const state = {
       ...mapped(attributes, (_, name) => before[name] ?? null),
       ...(isOther && mapped(proofFields, (attribute) => valueOfField(attribute, shown[attribute.field]))),

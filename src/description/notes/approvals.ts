@@ -19,7 +19,7 @@ export const approvalNotes: Readonly<Record<(typeof approvalEndpoints)[number]['
     description: [
       'Makes a rule, which holds from now on: what falls under its `actions` and `objects` is done only with the word of `count` of its approvers. Where several rules cover an act, each must be satisfied, so that a second rule never loosens the first.',
       'A rule that could never be satisfied is refused: a flag that no User has, or fewer approvers who can log in than `count`. Second factors may come later; `able` tells how many could approve now.',
-      'The rule vouches for its approvers who can log in when it is made. An approver who came later counts once the rule vouches for them, as does one into whose account another was given a way in since: by an invite, a link to reset the password, another e-mail address, a reset second factor. Nobody approves what an identity asks for that they were given a way into.',
+      'The rule vouches for its approvers who can log in when it is made. While these are fewer than `count`, those who come later count, too. Otherwise an approver who came later counts once the rule vouches for them, as does one into whose account another was given a way in since: by an invite, a link to reset the password, another e-mail address, a reset second factor. Nobody approves what an identity asks for that they were given a way into.',
     ],
     body: {
       name: 'deleting keys',

@@ -20,7 +20,7 @@ interface FoundKey extends Found {
   /** Read only in `detail`, as what follows. */
   readonly proofs?: readonly Proof[];
   /** Ids of proofs that wait for being switched on: their secrets are kept. */
-  readonly keptProofs?: ReadonlySet<string>;
+  readonly keptProofs?: readonly string[];
   /** A new secret is kept, and only the mark says still that it is being made. */
   readonly isSecretKept?: true;
 }
@@ -34,7 +34,7 @@ function keptIn(asked: readonly ApprovalRequest[], keyid: string, mark: string |
   const isMarkedWhole = own.some(
     ({ operation, shown }) => operation === 'updateApiKey' && Object(shown.body?.props).managedBy === mark,
   );
-  return { own, isMarkedWhole, keptProofs: new Set(switches.map(({ shown }) => String(shown.parameters.proof))) };
+  return { own, isMarkedWhole, keptProofs: switches.map(({ shown }) => String(shown.parameters.proof)) };
 }
 
 function foundOf(
@@ -112,7 +112,7 @@ function proofDifferences(fields: JsonObject, found: FoundKey): Difference[] {
 /** Proofs that no appliance would take are told as problems: they count as added here. */
 function changesOf(
   fields: JsonObject,
-  { proofs = [], keptProofs = new Set() }: Partial<FoundKey> = {},
+  { proofs = [], keptProofs = [] }: Partial<FoundKey> = {},
 ): ReturnType<typeof proofChanges> {
   try {
     return proofChanges(proofsIn(fields), proofs, keptProofs);
@@ -131,7 +131,7 @@ function isBetween({ field, words = [] }: Difference, { fields }: Wanted, found:
     !active && lastUsedAt === null && again.some((each) => each.kind === kind && (each.name ?? '') === name);
   return (
     added.every((proof) => words.includes(addedText(proof))) &&
-    switched.every((each) => words.includes(switchText(each)) || found.keptProofs?.has(each.proof.id)) &&
+    switched.every((each) => words.includes(switchText(each)) || found.keptProofs?.includes(each.proof.id)) &&
     removed.every((proof) => words.includes(removedText(proof)) || isRemnant(proof))
   );
 }
