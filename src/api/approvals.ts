@@ -29,7 +29,6 @@ import {
   epochTime,
   freeForm,
   idOf,
-  only,
   pastTime,
   pathText,
   requiredText,
@@ -104,7 +103,7 @@ const ruleFields = {
   props: freeForm.meta({ examples: [{ managedBy: 'team' }] }),
 };
 
-const newRule = only({
+const newRule = z.object({
   name: ruleFields.name,
   actions: ruleFields.actions,
   objects: ruleFields.objects.exactOptional(),
@@ -118,7 +117,7 @@ const newRule = only({
   props: ruleFields.props.exactOptional(),
 });
 
-const changedRule = only({
+const changedRule = z.object({
   name: ruleFields.name.exactOptional(),
   actions: ruleFields.actions.exactOptional(),
   objects: ruleFields.objects.exactOptional(),
@@ -489,7 +488,7 @@ export const approvalEndpoints = [
     summary: 'Approve a request; needs a session, and a second factor that is at most 5 minutes old or given here',
     access: { kind: 'credential', action: 'approval.approve', backoff: true },
     ...withId,
-    body: only({ ...secondFactor, reason: reason.exactOptional() }),
+    body: z.object({ ...secondFactor, reason: reason.exactOptional() }),
     answer: request,
     errors: { ...noRequest, ...tooManyTries },
   }),
@@ -498,7 +497,7 @@ export const approvalEndpoints = [
     summary: 'Deny a request, which ends it; needs what approving needs',
     access: { kind: 'credential', action: 'approval.deny', backoff: true },
     ...withId,
-    body: only({ ...secondFactor, reason: reason.exactOptional() }),
+    body: z.object({ ...secondFactor, reason: reason.exactOptional() }),
     answer: request,
     errors: { ...noRequest, ...tooManyTries },
   }),
@@ -515,7 +514,7 @@ export const approvalEndpoints = [
     summary: 'Do without the approval: for Users whom the rules name; the requester may then do it at once',
     access: { kind: 'credential', action: 'approval.break-glass', backoff: true },
     ...withId,
-    body: only({ ...secondFactor, reason }),
+    body: z.object({ ...secondFactor, reason }),
     answer: request,
     errors: { ...noRequest, ...tooManyTries },
   }),

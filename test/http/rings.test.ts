@@ -155,7 +155,10 @@ const switches = [
   ...['config', 'keys', 'apikeys', 'dependents', 'proofs', 'secondFactors', 'suspended', 'pending', 'kmip'],
   ...['mine', 'inbox'],
 ];
-const others = ['cursor', 'folder', 'key', 'limit', 'range', 'ringname', 'since', 'state', 'token', 'type', 'version'];
+const others = [
+  ...['cursor', 'folder', 'key', 'limit', 'range', 'requester', 'ringname', 'since', 'state', 'token', 'type'],
+  ...['verdict', 'version'],
+];
 
 test('a switch in a query is true or false, at every endpoint', async () => {
   const a = await testAppliance();
