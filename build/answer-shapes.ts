@@ -74,6 +74,8 @@ function kindOf(
       return 'word';
     case 'literal':
       return def.values.every((value) => typeof value === 'string') ? 'word' : 'boolean';
+    case 'union':
+      return 'wordOrCount';
     case 'custom':
       return 'object';
     case 'object': {

@@ -125,6 +125,11 @@ const createApiKeyBody = z.object({
       description: '`false`: the key has no secret, and is known by the proofs that are added to it',
       examples: [true],
     }),
+  active: active.exactOptional().meta({ description: '`false`: the key is refused until it is made active' }),
+  unique: z
+    .boolean()
+    .exactOptional()
+    .meta({ description: '`true`: refused if another API key has this name', examples: [false] }),
   ...given,
 });
 

@@ -2,6 +2,7 @@
 // API description; and the error bodies that all endpoints share.
 
 import { z } from 'zod';
+import { sample } from './example-values.ts';
 import { type DeclaredId, type Path, paths } from './paths.ts';
 
 /** Where a request names its ring; the permission flag is made from that ring's name. */
@@ -142,6 +143,20 @@ export const errorBody = z
       .record(z.string(), z.string())
       .exactOptional()
       .meta({ description: 'what is wrong, by field', examples: [{ name: 'is required' }] }),
+    approval: z
+      .object({
+        id: z.string().meta({ description: 'id of the request', examples: [sample.approvalId] }),
+        needed: z
+          .int()
+          .min(0)
+          .meta({ description: 'how many approvals it needs', examples: [2] }),
+        given: z
+          .int()
+          .min(0)
+          .meta({ description: 'how many it has', examples: [0] }),
+      })
+      .exactOptional()
+      .meta({ description: 'with 403: the request that waits for approval; once it is approved, send the same again' }),
   })
   .meta({ id: 'Error', description: 'why a request was refused' });
 export type ErrorBody = z.output<typeof errorBody>;

@@ -4,6 +4,7 @@ import type { z } from 'zod';
 import { accountEndpoints } from './accounts.ts';
 import { activityEndpoints } from './activity.ts';
 import { apikeyEndpoints } from './apikeys.ts';
+import { approvalEndpoints } from './approvals.ts';
 import { assetEndpoints } from './assets.ts';
 import { asymEndpoints } from './asym.ts';
 import { encryptionEndpoints } from './encryption.ts';
@@ -33,6 +34,7 @@ export const endpoints = [
   ...accountEndpoints,
   ...apikeyEndpoints,
   ...proofEndpoints,
+  ...approvalEndpoints,
   ...activityEndpoints,
   ...userEndpoints,
   ...loginEndpoints,

@@ -24,6 +24,9 @@ export const wantedUses = thingList<KeyUse>(keyUses.length, (item) =>
   examples: [['encrypt', 'decrypt']],
 });
 export const keyState = z.enum(keyStates).meta({ description: 'its state, in the words of NIST SP 800-57' });
+export const firstState = z
+  .enum(['active', 'suspended'])
+  .meta({ description: '`suspended`: it does nothing until it is activated; `active` if absent' });
 export const origin = z
   .enum(['generated', 'imported'])
   .meta({ description: 'whether the appliance made the key, or somebody brought it' });

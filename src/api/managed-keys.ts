@@ -13,6 +13,7 @@ import {
   deletionAllowed,
   derived,
   exportable,
+  firstState,
   keyState,
   kmip,
   minDecryptVersion,
@@ -132,6 +133,7 @@ const createBody = z.object({
   props: props.exactOptional(),
   activateAt: activateAt.exactOptional(),
   deactivateAt: deactivateAt.exactOptional(),
+  state: firstState.exactOptional(),
   keepExisting: z
     .boolean()
     .exactOptional()

@@ -5,7 +5,7 @@ import { backups } from './backups.ts';
 import { endpoint } from './endpoint.ts';
 import { sample } from './example-values.ts';
 import { details } from './readiness.ts';
-import { count, epochTime, idOf, kem, pastTime, shownFlags, trueParam } from './values.ts';
+import { callerId, count, epochTime, idOf, kem, pastTime, shownFlags, trueParam } from './values.ts';
 
 const tag = 'System';
 
@@ -70,6 +70,10 @@ const overview = z
       })
       .meta({ description: 'what `/readyz` says' }),
     flags: shownFlags.exactOptional().meta({ description: 'what the caller may do, if that was asked for' }),
+    caller: callerId.exactOptional().meta({
+      description: 'id of the API key or User that asks, or `local`, if the flags were asked for',
+      examples: [sample.apikeyId],
+    }),
     use: use.exactOptional(),
     keyrings: z
       .object({

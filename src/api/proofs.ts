@@ -113,8 +113,8 @@ const given = Object.fromEntries(Object.entries(trust).map(([field, schema]) => 
 /** The same in answers, which have every text. */
 const shown = {
   ...(Object.fromEntries(
-    (['issuer', 'subject', 'jwksUrl'] as const).map((field) => [field, shownText(trust[field]).exactOptional()]),
-  ) as Record<'issuer' | 'subject' | 'jwksUrl', z.ZodExactOptional<z.ZodString>>),
+    (['issuer', 'subject', 'jwksUrl', 'ca'] as const).map((field) => [field, shownText(trust[field]).exactOptional()]),
+  ) as Record<'issuer' | 'subject' | 'jwksUrl' | 'ca', z.ZodExactOptional<z.ZodString>>),
   audience: z
     .array(z.string())
     .exactOptional()
@@ -300,6 +300,13 @@ export const proofEndpoints = [
         examples: ['jwt'],
       }),
       name: name.exactOptional(),
+      active: z
+        .boolean()
+        .exactOptional()
+        .meta({
+          description: '`false`: it proves nothing until it is switched on; not for `secret`',
+          examples: [true],
+        }),
       ...given,
       ...certificates,
     }),

@@ -77,6 +77,14 @@ export const details = {
       description:
         'only while closed segments of an activity log are known to be missing or changed: what needs them answers 503, all else is served',
     }),
+  brokenGlass: z
+    .int()
+    .min(1)
+    .exactOptional()
+    .meta({
+      description: 'how many operations were done without the approval that they needed, and are not acknowledged',
+      examples: [1],
+    }),
 };
 
 export const readyAnswer = z.object({

@@ -87,6 +87,10 @@ const inviteBody = z.object({
   lastName: requiredText.meta(lastName),
   flags: flags.exactOptional(),
   props: props.exactOptional(),
+  unique: z
+    .boolean()
+    .exactOptional()
+    .meta({ description: '`true`: refused if a User has this name, instead of making a new link', examples: [false] }),
 });
 const inviteAnswer = z.object({
   loginUrl: z.string().meta({

@@ -41,7 +41,21 @@ export const pathText = z.string();
 
 /** `prefix_` and a lower-case ULID, in an answer. */
 export function idOf(
-  prefix: 'ring' | 'key' | 'asset' | 'user' | 'sess' | 'fact' | 'acct' | 'apik' | 'act' | 'tenant' | 'proof',
+  prefix:
+    | 'ring'
+    | 'key'
+    | 'asset'
+    | 'user'
+    | 'sess'
+    | 'fact'
+    | 'acct'
+    | 'apik'
+    | 'act'
+    | 'tenant'
+    | 'proof'
+    | 'rule'
+    | 'appr'
+    | 'glass',
 ) {
   return z.string().meta({ pattern: `^${prefix}_${ulid}$` });
 }

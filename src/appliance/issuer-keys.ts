@@ -4,8 +4,8 @@
 import type { JSONWebKeySet, JWK } from 'jose';
 import { discoveryDocument, jwkSet, mostJwks, publicJwk } from '../api/jwks.ts';
 import type { World } from '../core/context.ts';
-import { isSpiffe, type Trust } from '../core/proofs/trust.ts';
 import { invalidField, KmsError } from '../errors.ts';
+import { isSpiffe, type Trust } from '../model/trust.ts';
 import { askProvider } from './provider-request.ts';
 
 /** Algorithms that tokens may be signed with, by the type and curve of the key. */

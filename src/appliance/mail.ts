@@ -11,20 +11,25 @@ import { trustSystem } from '../platform/authorities.ts';
 import { startWorker } from '../platform/program-files.ts';
 import type { PasswordWork } from '../platform/threads/jobs.ts';
 import { type PasswordWorker, passwordWorker } from '../platform/threads/passwords.ts';
+import { type NotifySettings, webhookNotifier } from './notifier.ts';
 import { oidcClient } from './oidc-client.ts';
 import { tokenVerifier } from './token-verifier.ts';
 
 export interface PeopleSettings {
   readonly lifetimes?: Partial<Lifetimes>;
   readonly mail?: MailSettings;
+  /** The webhook that tells approvers. */
+  readonly notify?: NotifySettings;
 }
 
 /** The first password starts the thread; `close` ends it. */
 export class ServedPeople {
   readonly #hasher: PasswordWorker;
+  readonly #now: () => number;
   #current: People;
 
   constructor(world: World, settings: PeopleSettings = {}, nodes?: () => number) {
+    this.#now = world.now;
     const start = () => startWorker({ kind: 'passwords' } satisfies PasswordWork);
     this.#hasher = passwordWorker({ start, random: world.random });
     this.#current = peopleOf(world, {
@@ -41,12 +46,13 @@ export class ServedPeople {
   }
 
   /** New settings apply to later requests. */
-  set settings({ lifetimes, mail }: PeopleSettings) {
-    const { mailer: _, ...others } = this.#current;
+  set settings({ lifetimes, mail, notify }: PeopleSettings) {
+    const { mailer: _, notifier: __, ...others } = this.#current;
     this.#current = {
       ...others,
       lifetimes: { ...defaultLifetimes, ...lifetimes },
       ...(mail && { mailer: smtpMailer(mail) }),
+      ...(notify && { notifier: webhookNotifier(notify, this.#now) }),
     };
   }
 

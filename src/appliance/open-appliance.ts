@@ -23,7 +23,7 @@ import { Ends } from './ends.ts';
 import { masterHandlers } from './master-handlers.ts';
 import { type OpenData, openData } from './open-data.ts';
 import { openServices, type Services, storesOf } from './services.ts';
-import { activityDetails, applianceStatus, diskDetails, readiness } from './status.ts';
+import { activityDetails, applianceStatus, brokenIn, diskDetails, glassDetails, readiness } from './status.ts';
 import { tenantHandlers } from './tenant-handlers.ts';
 
 /** The open state of an appliance, for the app and for the process around it. */
@@ -83,6 +83,7 @@ function unsealed(data: OpenData, services: Services, { directory, world, sealin
       return baseUrl();
     },
     keyWorker: services.keyWorker,
+    closing: services.closing,
     get people() {
       return people.current;
     },
@@ -107,7 +108,12 @@ function unsealed(data: OpenData, services: Services, { directory, world, sealin
     },
     readiness: () => ({
       ...readiness(system, tenants, space, directory),
-      details: { ...copies.details(), ...diskDetails(space), ...activityDetails(storesOf(data)) },
+      details: {
+        ...copies.details(),
+        ...diskDetails(space),
+        ...activityDetails(storesOf(data)),
+        ...glassDetails(tenants),
+      },
     }),
     refuseWrites: () => space.refusal,
     backup: () => copies.stream(),
@@ -138,6 +144,10 @@ function unsealed(data: OpenData, services: Services, { directory, world, sealin
         retention: retention.status,
         space: space.status(),
         nodes: node?.nodes?.count,
+        approvals: {
+          open: store.read(({ approvalRequests }) => approvalRequests.countOpen(world.now())),
+          brokenGlass: brokenIn([store]),
+        },
       }),
     stateOf: ({ tenant, store }) =>
       `${seal.current.applianceId}.${tenant.id}.${copies.epoch.number}.${formatMark(store.mark)}`,

@@ -2,6 +2,7 @@
 // reduced to reading hashes, headers, cursors and signatures that are outside. Each step is durable before the next; if
 // cut off, the next start continues.
 import { activityRecord } from '../core/activity.ts';
+import { expireCoded } from '../core/approval-ends.ts';
 import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
 import { resealManagedKeys } from '../core/key-versions.ts';
@@ -99,6 +100,7 @@ export class Rekeying {
       await resealManagedKeys(store, tenant.keys, world.random);
       await resealTangPairs(store, tenant.keys, world.random);
       await resealAccessKeys(store, tenant.keys, world.random);
+      await store.transaction((tx) => expireCoded({ tx, world }));
     };
     return { seal, dir, store, resealKeys };
   }

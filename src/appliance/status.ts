@@ -2,7 +2,7 @@
 // `/readyz` whether it can serve.
 import type { OpenStatus } from '../api/local/status.ts';
 import type { CopiesStatus } from '../backup/service.ts';
-import { reasonOf } from '../errors.ts';
+import { KmsError, reasonOf } from '../errors.ts';
 import type { Readiness } from '../http/appliance-port.ts';
 import type { DirectoryLock } from '../platform/lock.ts';
 import { cryptoInUse } from '../platform/native-crypto.ts';
@@ -10,6 +10,7 @@ import type { SpaceGuard, SpaceStatus } from '../platform/space-guard.ts';
 import type { Seal } from '../seal/seal.ts';
 import type { Tenants } from '../storage/served-tenants.ts';
 import type { SystemStore } from '../storage/stores.ts';
+import type { Store } from '../store/port.ts';
 import type { RetentionStatus } from '../telemetry/retention.ts';
 import type { StreamStatus } from '../telemetry/streaming/stream.ts';
 import { version } from '../version.ts';
@@ -69,6 +70,25 @@ export function activityDetails(stores: readonly Pick<SystemStore, 'status'>[]):
   const faults = stores.flatMap((store) => store.status().activityFaults);
   const named = faults.slice(0, namedFaults).map(({ path, problem }) => `${path} ${problem}`);
   return faults.length === 0 ? {} : { activity: { faulty: faults.length, segments: named } };
+}
+
+/** Number of times that the glass was broken, until it is acknowledged; empty if there are none. */
+export function glassDetails({ all }: Tenants): Readonly<Record<string, unknown>> {
+  const brokenGlass = brokenIn(all.map(({ handle }) => handle.store));
+  return brokenGlass === 0 ? {} : { brokenGlass };
+}
+
+export function brokenIn(stores: readonly Pick<Store, 'read'>[]): number {
+  let broken = 0;
+  for (const store of stores) {
+    try {
+      broken += store.read(({ brokenGlass }) => brokenGlass.countOpen());
+    } catch (error) {
+      // A store that is out of service says so elsewhere.
+      if (!(error instanceof KmsError) || error.code !== 'unavailable') throw error;
+    }
+  }
+  return broken;
 }
 
 export function readiness(

@@ -170,10 +170,12 @@ export class TenantAdmin {
     });
   }
 
-  limit(nameOrId: string, changes: LimitChanges): Promise<TenantRecord> {
+  /** @param plan the digest of the plan that the change belongs to. */
+  limit(nameOrId: string, changes: LimitChanges, plan?: string): Promise<TenantRecord> {
     return this.#queue.run(async () => {
       const { record, handle } = await this.#served(nameOrId);
-      await this.#note(handle.store, record, 'limits', { limits: changes }, ['limits']);
+      const said = { limits: changes, ...(plan !== undefined && { plan }) };
+      await this.#note(handle.store, record, 'limits', said, ['limits']);
       // Cast: the core wrote this column.
       return this.#change(record, (now) => ({ ...now, limits: { ...limitsAfter(now.limits as Limits, changes) } }));
     });

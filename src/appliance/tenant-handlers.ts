@@ -35,7 +35,7 @@ export function tenantHandlers(admin: TenantAdmin, rekeying: Rekeying, baseUrl: 
     },
     getTenant: async ({ params }) => answer(await admin.find(params.name)),
     updateTenant: async ({ params, body }) => answer(await admin.update(params.name, tenantChanges(body))),
-    limitTenant: async ({ params, body }) => answer(await admin.limit(params.name, limitChanges(body))),
+    limitTenant: async ({ params, body, plan }) => answer(await admin.limit(params.name, limitChanges(body), plan)),
     deleteTenant: async ({ params }) => answer(await admin.delete(params.name)),
     restoreTenant: async ({ params, body }) => answer(await admin.restore(params.id, tenantChanges(body))),
     rekeyTenant: ({ params }) => rekeying.rekey(params.name),

@@ -3,9 +3,9 @@
 import type * as Jose from 'jose';
 import type { World } from '../core/context.ts';
 import type { TokenVerdict, TokenVerifier } from '../core/proofs/token-verifier.ts';
-import { isSpiffe, type Misfit, misfitOf, type TokenCheck, type Trust } from '../core/proofs/trust.ts';
 import { hashSecret } from '../crypto/secrets.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
+import { isSpiffe, type Misfit, misfitOf, type TokenCheck, type Trust } from '../model/trust.ts';
 import { allAlgorithms, IssuerKeys, pinnedKeys } from './issuer-keys.ts';
 
 /** Characters of a token. */

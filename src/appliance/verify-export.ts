@@ -2,7 +2,9 @@
 import { type ActivityHead, isSigned, isSignedBy, parseHead } from '../core/activity.ts';
 import { equalBytes, fromUtf8, utf8 } from '../crypto/bytes.ts';
 import { KmsError } from '../errors.ts';
-import { type ChainLink, type ChainVerdict, placeOf, verifyChain } from '../store/activity/chain.ts';
+import { startRsa } from '../platform/native-rsa.ts';
+import { type ChainLink, type ChainVerdict, chainStart, placeOf, verifyChain } from '../store/activity/chain.ts';
+import { ApprovalCheck, type ApprovalFindings } from './verify-approvals.ts';
 
 /** For commands too, which must not load the primitives. */
 export { mlDsaFingerprint } from '../core/activity.ts';
@@ -20,6 +22,8 @@ interface ExportVerdict extends ChainVerdict {
   readonly since?: ActivityHead;
   /** The head of the last record dropped by retention, with which the export begins. */
   readonly dropped?: ActivityHead;
+  /** Absent if nothing was done with approval. */
+  readonly approvals?: ApprovalFindings;
 }
 
 /** Throws `invalid` or `conflict` for a head that is malformed or not signed as it should be. */
@@ -33,17 +37,54 @@ export async function verifyExport(
   if (!line.done && isHeadLine(line.value)) {
     const dropped = droppedHead(line.value, since, publicKey);
     const start = { seq: dropped.seq, hash: dropped.hash };
-    const verdict = await verifyChain(linksOf(lines), { start, anchors: since ? [since] : [] });
+    const verdict = await verifyRecords(linksOf(lines), { start, anchors: since ? [since] : [] }, dropped.tenant);
     return { ...verdict, dropped, ...(since && { since }) };
   }
   const links = linksOf(resumed(line, lines));
-  if (!since) return verifyChain(links);
+  if (!since) return verifyRecords(links, {});
   const anchor = { seq: since.seq, hash: since.hash };
   const first = await links.next();
   const all = resumed(first, links);
   const startsAfter = !first.done && placeOf(first.value.line) === since.seq + 1;
-  const verdict = await verifyChain(all, startsAfter ? { start: anchor } : { anchors: [anchor] });
-  return { ...verdict, since };
+  const expected = startsAfter ? { start: anchor } : { anchors: [anchor] };
+  return { ...(await verifyRecords(all, expected, since.tenant)), since };
+}
+
+/** The chain, and what its records say of approvals. */
+async function verifyRecords(
+  links: AsyncIterable<ChainLink>,
+  expected: NonNullable<Parameters<typeof verifyChain>[1]>,
+  tenant?: string,
+): Promise<ExportVerdict> {
+  const { start = chainStart } = expected;
+  // Passkeys may be of RSA.
+  startRsa();
+  const approvals = new ApprovalCheck(start.seq, tenant);
+  let head = start;
+  let count = 0;
+  let wrong: { readonly seq: number; readonly problem: string } | undefined;
+  async function* watched(): AsyncGenerator<ChainLink> {
+    for await (const link of links) {
+      yield link;
+      // Resumed once the link has verified.
+      const seq = head.seq + 1;
+      const problem = approvals.see(link.line);
+      if (problem !== undefined) {
+        wrong = { seq, problem };
+        return;
+      }
+      head = { seq, hash: link.hash };
+      count++;
+    }
+  }
+  const verdict = await verifyChain(watched(), expected);
+  wrong ??= verdict.broken === undefined ? approvals.end() : undefined;
+  if (wrong) {
+    const { seq, problem } = wrong;
+    return { count, head, broken: { position: seq - start.seq, seq, problem: `record ${seq} ${problem}` } };
+  }
+  const { findings } = approvals;
+  return findings === undefined || verdict.broken ? verdict : { ...verdict, approvals: findings };
 }
 
 const headLine = utf8('{"format":');

@@ -7,6 +7,7 @@
 //   mac  = HMAC-SHA256(backup key of the appliance's own store, label LF directory's name LF JSON)
 import { setTimeout } from 'node:timers/promises';
 import { activityRecord } from '../core/activity.ts';
+import { expireAnswered } from '../core/approval-ends.ts';
 import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
 import { toHex, utf8 } from '../crypto/bytes.ts';
@@ -269,9 +270,10 @@ export async function takeBack({ files, system, tenants, world, from, successors
   const { number } = await system.transaction((tx) => nextEpoch(tx.settings, now));
   const props = { epoch: number, ...(from && { from: from.epoch, host: from.host }) };
   for (const { handle } of tenants.all) {
-    await handle.store.transaction((tx) =>
-      tx.record(activityRecord(world, { keyid: localCaller.id, action: 'system.take-back', props })),
-    );
+    await handle.store.transaction((tx) => {
+      tx.record(activityRecord(world, { keyid: localCaller.id, action: 'system.take-back', props }));
+      expireAnswered({ tx, world });
+    });
   }
   const fence = { by: toHex(world.random(16)), host, at: world.now(), epoch: number };
   for (const successor of successors) {

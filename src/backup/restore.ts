@@ -2,6 +2,7 @@
 // written last: until then the directory counts as an unfinished restore, which is never served and which the next
 // restore starts over.
 import { activityRecord } from '../core/activity.ts';
+import { noteRestored } from '../core/approval-decision.ts';
 import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
 import { utf8 } from '../crypto/bytes.ts';
@@ -71,15 +72,16 @@ export async function beginEpoch(
       const tenant = await openTenantStore(stores, tenantDir(dir), seal.keysFor(dir));
       ends.set(id, tenant.status().activityCount);
       await tenant
-        .transaction((tx) =>
+        .transaction((tx) => {
           tx.record(
             activityRecord(world, {
               keyid: localCaller.id,
               action: 'system.restore',
               props: { from: origin.kind, madeAt: origin.madeAt, epoch: epoch.number },
             }),
-          ),
-        )
+          );
+          noteRestored({ tx, world }, origin.kind);
+        })
         .finally(() => tenant.close());
     }
     await returnPlaces(system, ends);

@@ -33,6 +33,10 @@ export interface Session {
   readonly io: Io;
   readonly help: { readonly out: string[]; readonly err: string[] };
   exitCode: number;
+  /** Runs another command line in this process; resolves to its exit code. */
+  run(io: Io): Promise<number>;
+  /** Exit code of wrong usage, if the command has one of its own. */
+  usageCode?: number | undefined;
 }
 
 /** Options from a file, used where neither the command line nor the environment gives one. */
@@ -144,6 +148,22 @@ export class Cli<out V = object> {
     return this.globals.get('--json');
   }
 
+  /**
+   * Runs another command line here, with the global options of this one. Resolves to its exit code; what goes wrong has
+   * been said then.
+   */
+  run(words: readonly string[], more: Pick<Io, 'breakingGlass'>): Promise<number> {
+    const { root } = this.#command;
+    const typed = root.options.flatMap(({ long = '', required }) => {
+      if (!root.isTyped(long)) return [];
+      return required ? [long, String(root.given(long))] : [long];
+    });
+    const own = Object.fromEntries(Object.entries(more).map(([name, value]) => [name, { value }]));
+    // The last of two values of an option wins.
+    const io: Io = Object.create(this.io, { ...own, args: { value: [...typed, ...words] } });
+    return root.session.run(io);
+  }
+
   /** The whole grammar. */
   get grammar(): GrammarCommand {
     return this.#command.root;
@@ -202,7 +222,7 @@ type Module<S> = { readonly [N in keyof S]: Run<S[N]> };
 const optionNames = /--[a-z][a-z-]*/g;
 
 /** The command that the words after `command` name. */
-function commandOn([word, ...rest]: readonly string[], command: GrammarCommand): GrammarCommand {
+export function commandOn([word, ...rest]: readonly string[], command: GrammarCommand): GrammarCommand {
   if (word === undefined || word === '--') return command;
   if (word.startsWith('-')) {
     const takesNext = command.root.options.some(({ long, required }) => required && long === word);
@@ -227,6 +247,8 @@ export class GrammarCommand extends Command {
   #fill: (() => void) | undefined;
   /** The text of the command alone, if it is not its help. */
   overview?: () => string;
+  /** Exit code of wrong usage, if it is not the usual one. */
+  usageCode: number | undefined;
   /** Loads the command's code; groups have none. */
   load?: () => Promise<unknown>;
 
@@ -285,11 +307,12 @@ export class GrammarCommand extends Command {
     return super.createHelp();
   }
 
-  #addOne<V>({ name, about, examples, kinds }: Declared<V>, load: () => Promise<Run<V>>): void {
+  #addOne<V>({ name, about, examples, kinds, usageCode }: Declared<V>, load: () => Promise<Run<V>>): void {
     const command = this.createCommand(name).description(about).declare(kinds);
     if (name === 'list') command.alias('ls');
     command.examples.push(...examples);
     command.load = load;
+    command.usageCode = usageCode;
     command.action(async () => {
       const run = await load();
       const cli = new Cli(this.session.io, command, kinds);
@@ -367,7 +390,10 @@ export class GrammarCommand extends Command {
         /\n\(Did you mean (one of )?(.+)\?\)$/,
         (_, several, names) => `; did you mean ${several ?? ''}${names}?`,
       );
-    throw new KmsError('usage', what, { hint: this.seeHelp });
+    const isFiles = message.includes('too many arguments') && this.options.some(({ short }) => short === '-f');
+    throw new KmsError('usage', what, {
+      hint: isFiles ? 'each file takes its own -f, and a directory one' : this.seeHelp,
+    });
   }
 
   /** Names what was meant by a word of another program, or by a group's command without its group. */

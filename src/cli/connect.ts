@@ -15,12 +15,13 @@ import { tenantHeader } from '../model/names.ts';
 import type { Cli } from './command.ts';
 import { localTenant } from './default-tenants.ts';
 import { withoutKey } from './exit.ts';
-import { remoteFetch, stoppable } from './fetch.ts';
+import { remoteFetch } from './fetch.ts';
 import { say } from './io.ts';
 import { isServing, socketFetch } from './local-socket.ts';
 import { keySources } from './master-key.ts';
 import { withNearName } from './near-names.ts';
 import { inOwnWords } from './own-words.ts';
+import { withReason } from './reason.ts';
 import { type Watched, watched } from './seen-states.ts';
 import { dataDirectory, isOpenToOthers, namedRemote, type Remote, remoteOf, sharedStore } from './target.ts';
 import { visible } from './text.ts';
@@ -35,6 +36,8 @@ export interface Connection {
   readonly baseUrl: string;
   /** Sends a request like the client, but without the API key; for endpoints outside the API. */
   readonly fetch: (request: Request) => Promise<Response>;
+  /** The same, which the signal to stop leaves to its end. */
+  readonly steadyFetch: (request: Request) => Promise<Response>;
   /** The appliance's id, as `kms status` shows it; undefined if it does not reveal it. Throws `sealed`. */
   applianceId(): Promise<string | undefined>;
   /** They name the tenant to the appliance of this machine. */
@@ -201,10 +204,7 @@ async function inProcess(cli: Cli, data: string): Promise<Connection> {
 
 /** Reported before the server's code is loaded, with all three ways in the hint. */
 async function mustBeThere(data: string): Promise<void> {
-  const found = await stat(data).then(
-    () => true,
-    () => false,
-  );
+  const found = await stat(data).then(Boolean, () => false);
   if (found) return;
   throw new KmsError('unavailable', `nothing to talk to: the data directory ${data} does not exist`, {
     hint: 'make one with `kms init`, name another with --data DIR, or a server with --server URL',
@@ -218,13 +218,13 @@ export async function localHeaders(cli: Cli): Promise<Record<string, string>> {
 
 async function locally(cli: Cli, way: Way, { fetch, close }: Pick<Connection, 'fetch' | 'close'>): Promise<Connection> {
   const headers = await localHeaders(cli);
-  const { send, save, applianceId, seen } = watched(cli, stoppable(cli.io.signal, fetch), localUrl);
-  const made = clients({ baseUrl: localUrl, fetch: send, headers, retries: 0, timeout: unlimited });
+  const { fetches, save, applianceId, seen } = watched(cli, withReason(cli, fetch), localUrl);
+  const made = clients({ baseUrl: localUrl, fetch: fetches.fetch, headers, retries: 0, timeout: unlimited });
   return {
     way,
     ...made,
     baseUrl: localUrl,
-    fetch: send,
+    ...fetches,
     headers: {},
     tenantHeaders: headers,
     applianceId,
@@ -244,14 +244,20 @@ async function overNetwork(cli: Cli, remote: Remote): Promise<Connection> {
   if (apiKey !== undefined && isOpenToOthers(url)) {
     await say(cli.io, `warning: the API key goes to ${url.host} unencrypted; use an https address`);
   }
-  const { send, save, applianceId, seen } = watched(cli, stoppable(cli.io.signal, remoteFetch(remote)), baseUrl);
-  const made = clients({ baseUrl, fetch: send, timeout: unlimited, ...(apiKey === undefined ? {} : { apiKey }) });
+  const watch = watched(cli, withReason(cli, remoteFetch(remote), 'remote'), baseUrl);
+  const { fetches, save, applianceId, seen } = watch;
+  const made = clients({
+    baseUrl,
+    fetch: fetches.fetch,
+    timeout: unlimited,
+    ...(apiKey === undefined ? {} : { apiKey }),
+  });
   const headers: Record<string, string> = apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` };
   return {
     way: 'network',
     ...made,
     baseUrl,
-    fetch: send,
+    ...fetches,
     headers,
     hasCertificate: certificate !== undefined,
     tenantHeaders: {},

@@ -136,10 +136,24 @@ export interface NewFile {
 
 const nameAnother = 'name another file or move that one away';
 
+function draftStart(path: string): string {
+  return `.${basename(path).slice(0, 100)}.`;
+}
+
+/** Whether a new file has this name until it is complete. */
+export function isDraft(name: string): boolean {
+  return /^\..+\.[0-9a-f]{12}\.tmp$/.test(name);
+}
+
+/** Whether the new file `path` has this name until it is complete. */
+export function isDraftOf(name: string, path: string): boolean {
+  return isDraft(name) && name.slice(0, -'0123456789ab.tmp'.length) === draftStart(path);
+}
+
 /** Begins the file `path` in its own directory. Throws `refused` with `hint` if the name is taken. */
 export async function newFile(path: string, mode: number, hint = nameAnother): Promise<NewFile> {
   if (await exists(path)) throw alreadyThere(path, hint);
-  const temporary = join(dirname(path), `.${basename(path).slice(0, 100)}.${randomBytes(6).toString('hex')}.tmp`);
+  const temporary = join(dirname(path), `${draftStart(path)}${randomBytes(6).toString('hex')}.tmp`);
   let handle: FileHandle;
   try {
     handle = await open(temporary, 'wx', mode);

@@ -1,7 +1,15 @@
 // A gRPC server for unary calls on a Unix socket: Node's HTTP/2, message framing, and the status trailers
-// (grpc.github.io: "gRPC over HTTP2").
+// (grpc.github.io: "gRPC over HTTP2"). Streams are only kept open for clients that insist on some; nothing is sent on
+// them.
 import { chmod, lstat, stat, unlink } from 'node:fs/promises';
-import { createServer, type IncomingHttpHeaders, type ServerHttp2Session, type ServerHttp2Stream } from 'node:http2';
+import {
+  createSecureServer,
+  createServer,
+  type IncomingHttpHeaders,
+  type SecureServerOptions,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from 'node:http2';
 import { connect } from 'node:net';
 import { dirname } from 'node:path';
 import { type ErrorCode, KmsError } from '../errors.ts';
@@ -9,7 +17,7 @@ import { sentenceOf } from './exit.ts';
 import { fileError } from './files.ts';
 
 /** Handlers by path. A thrown error becomes the status. */
-type Calls = Readonly<Record<string, (message: Uint8Array, caller: Caller) => Promise<Uint8Array>>>;
+export type Calls = Readonly<Record<string, (message: Uint8Array, caller: Caller) => Promise<Uint8Array>>>;
 
 export interface Caller {
   /** One object per connection. */
@@ -36,31 +44,45 @@ const statusOf: Readonly<Partial<Record<ErrorCode, number>>> = {
   unauthenticated: 16,
 };
 
-/** Maximum bytes of a request message. */
-const longest = 65_536;
+interface GrpcOptions {
+  readonly signal: AbortSignal;
+  /** Called once it listens. */
+  readonly ready: () => void;
+  /** Called with the error of each failed call. */
+  readonly failed: (error: unknown) => void;
+  /** Called with the number of connections each time it changes. */
+  readonly connected?: (count: number) => void;
+  /** Maximum bytes of a request message. */
+  readonly longest?: number;
+  /** Without it, connections are not encrypted. */
+  readonly tls?: SecureServerOptions;
+  /** Paths of streaming calls, which are kept open until the client or the server ends. */
+  readonly keptOpen?: ReadonlySet<string>;
+}
 
-/**
- * Serves on the socket until the signal is aborted, then lets calls in progress finish. `ready` is called once it
- * listens; `failed` with the error of each failed call.
- */
-export async function serveGrpc(
-  path: string,
-  calls: Calls,
-  { signal, ready, failed }: { signal: AbortSignal; ready: () => void; failed: (error: unknown) => void },
-): Promise<void> {
+const usualLongest = 65_536;
+
+/** Serves on the socket until the signal is aborted, then lets calls in progress finish. */
+export async function serveGrpc(path: string, calls: Calls, options: GrpcOptions): Promise<void> {
+  const { signal, ready, failed, connected, longest = usualLongest, tls, keptOpen } = options;
   await freePath(path);
   const sessions = new Set<ServerHttp2Session>();
-  const server = createServer();
+  const waiting = new Set<ServerHttp2Stream>();
+  const server = tls === undefined ? createServer() : createSecureServer(tls);
   server.on('session', (session) => {
     sessions.add(session);
-    session.once('close', () => sessions.delete(session));
+    connected?.(sessions.size);
+    session.once('close', () => {
+      sessions.delete(session);
+      connected?.(sessions.size);
+    });
     // A protocol violation closes the session.
     session.on('error', () => session.destroy());
   });
-  server.on(
-    'stream',
-    (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void respond(stream, headers, calls, failed),
-  );
+  server.on('stream', (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => {
+    if (keptOpen?.has(String(headers[':path']))) keepOpen(stream, waiting);
+    else void respond(stream, headers, { calls, failed, longest });
+  });
   const { promise: ended, resolve, reject } = Promise.withResolvers<void>();
   server.once('error', (error) => reject(fileError('listen on', path, error)));
   server.once('close', resolve);
@@ -72,6 +94,7 @@ export async function serveGrpc(
   });
   const stop = (): void => {
     server.close();
+    for (const stream of waiting) stream.end();
     for (const session of sessions) session.close();
   };
   if (signal.aborted) stop();
@@ -125,11 +148,24 @@ function answers(path: string): Promise<boolean> {
   });
 }
 
+/** Answers with headers, and with the status once the stream ends. */
+function keepOpen(stream: ServerHttp2Stream, waiting: Set<ServerHttp2Stream>): void {
+  stream.on('error', () => stream.destroy());
+  stream.once('close', () => waiting.delete(stream));
+  waiting.add(stream);
+  stream.resume();
+  begin(stream, { 'grpc-status': '0' });
+}
+
+function begin(stream: ServerHttp2Stream, trailers: Readonly<Record<string, string>>): void {
+  stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
+  stream.once('wantTrailers', () => stream.sendTrailers(trailers));
+}
+
 async function respond(
   stream: ServerHttp2Stream,
   headers: IncomingHttpHeaders,
-  calls: Calls,
-  failed: (error: unknown) => void,
+  { calls, failed, longest }: { calls: Calls; failed: (error: unknown) => void; longest: number },
 ): Promise<void> {
   stream.on('error', () => stream.destroy());
   // A stream that has ended has no session.
@@ -141,7 +177,7 @@ async function respond(
     const call = Object.hasOwn(calls, path) ? calls[path] : undefined;
     if (call === undefined) throw new KmsError('method-not-allowed', 'no such call here');
     const patience = timeoutOf(headers['grpc-timeout']);
-    answer = await call(await readMessage(stream), { connection, patience });
+    answer = await call(await readMessage(stream, longest), { connection, patience });
   } catch (error) {
     status = (error instanceof KmsError && statusOf[error.code]) || 13;
     said = sentenceOf(error);
@@ -149,8 +185,7 @@ async function respond(
   }
   if (stream.destroyed) return;
   const trailers = { 'grpc-status': String(status), ...(said !== '' && { 'grpc-message': encodeURIComponent(said) }) };
-  stream.respond({ ':status': 200, 'content-type': 'application/grpc' }, { waitForTrailers: true });
-  stream.once('wantTrailers', () => stream.sendTrailers(trailers));
+  begin(stream, trailers);
   stream.end(answer === undefined ? undefined : framed(answer));
 }
 
@@ -164,8 +199,8 @@ function timeoutOf(header: string | string[] | undefined): number | undefined {
 }
 
 /** Message frame: one byte for compression, four for the length, the message. */
-async function readMessage(stream: ServerHttp2Stream): Promise<Uint8Array> {
-  const bytes = await readAll(stream);
+async function readMessage(stream: ServerHttp2Stream, longest: number): Promise<Uint8Array> {
+  const bytes = await readAll(stream, longest);
   if (bytes.length < 5 || bytes.readUInt32BE(1) !== bytes.length - 5) {
     throw new KmsError('invalid', 'expected one message');
   }
@@ -174,7 +209,7 @@ async function readMessage(stream: ServerHttp2Stream): Promise<Uint8Array> {
 }
 
 /** Excess bytes are discarded: iterating would end the stream, and with it the answer. */
-function readAll(stream: ServerHttp2Stream): Promise<Buffer> {
+function readAll(stream: ServerHttp2Stream, longest: number): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const pieces: Buffer[] = [];
   let length = 0;

@@ -33,6 +33,8 @@ export interface Io {
    * it.
    */
   readonly signal: AbortSignal;
+  /** Reason of a command that breaks the glass: nothing that it does needs approval. */
+  readonly breakingGlass?: string;
   /** From now on a hang-up (SIGHUP) calls `run` instead of ending the command. Absent without signals. */
   onHangup?(run: () => void): void;
 }

@@ -17,9 +17,12 @@ const threads = '16';
 export function processIo(): Io {
   const stop = new AbortController();
   const given = process.argv.slice(2);
+  const implied = commandOf(process.argv0, given);
   let hangup: (() => void) | undefined;
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
+      // Ctrl-C reaches the provider, too, but OpenTofu itself tells it when to stop.
+      if (signal === 'SIGINT' && implied[0] === '__terraform-provider') return;
       if (signal === 'SIGHUP' && hangup) return hangup();
       if (stop.signal.aborted) process.exit(interruptedBy(signal));
       stop.abort(signal);
@@ -35,7 +38,7 @@ export function processIo(): Io {
   return {
     get args() {
       checkGiven(given);
-      return [...commandOf(process.argv0, given), ...given];
+      return [...implied, ...given];
     },
     env: process.env,
     get cwd() {
@@ -57,11 +60,13 @@ export function processIo(): Io {
   };
 }
 
-/** Command implied by the executable's name: age finds its plugins by name. */
+/** Command implied by the executable's name: age and OpenTofu find their plugins by name. */
 function commandOf(name: string, given: readonly string[]): readonly string[] {
-  if (basename(name) !== 'age-plugin-kms') return [];
-  // Only a person asks for help, not age.
-  return [given.some((each) => each === '--help' || each === '-h') ? 'age-plugin' : '__age-plugin'];
+  const [, plugin] = /^(age-plugin|terraform-provider)-kms(?:_v[\w.+-]*)?$/.exec(basename(name)) ?? [];
+  if (plugin === undefined) return [];
+  // Only a person asks for help.
+  if (!given.some((each) => each === '--help' || each === '-h')) return [`__${plugin}`];
+  return [plugin === 'age-plugin' ? plugin : 'tofu-provider'];
 }
 
 /** Substituted for invalid UTF-8, but it may also have been typed. */

@@ -6,6 +6,8 @@ import { account } from './grammar/account.ts';
 import { activity } from './grammar/activity.ts';
 import { apikey } from './grammar/apikey.ts';
 import { appliance, standing, upgrading } from './grammar/appliance.ts';
+import { approval, approvalRule } from './grammar/approval.ts';
+import { asCode } from './grammar/as-code.ts';
 import { asset } from './grammar/asset.ts';
 import { asym } from './grammar/asym.ts';
 import { backup, copies } from './grammar/backup.ts';
@@ -20,7 +22,7 @@ import { kmipClient } from './grammar/kmip.ts';
 import { kit, master } from './grammar/master.ts';
 import { oidc } from './grammar/oidc.ts';
 import { globals } from './grammar/option-sets.ts';
-import { age, agePlugin, kubernetes, plugged, tofu } from './grammar/other-software.ts';
+import { age, agePlugin, kubernetes, plugged, provided, tofu, tofuProvider } from './grammar/other-software.ts';
 import { profile } from './grammar/profile.ts';
 import { proof, workload } from './grammar/proof.ts';
 import { sealing } from './grammar/seal.ts';
@@ -92,8 +94,12 @@ function addCommands(kms: GrammarCommand): void {
   kms.group('age', 'keyrings for age and what uses it').add(age, () => import('./commands/age.ts'));
   kms.group('age-plugin', 'the plugin by which age uses keyrings').add(agePlugin, () => import('./commands/age.ts'));
   kms.add(tofu, () => import('./commands/tofu.ts'));
+  kms
+    .group('tofu-provider', 'the provider by which OpenTofu and Terraform make what is in the appliance')
+    .add(tofuProvider, () => import('./commands/provider.ts'));
   kms.add(kubernetes, () => import('./commands/kubernetes.ts'));
   kms.add(plugged, () => import('./commands/age.ts'));
+  kms.add(provided, () => import('./commands/provider.ts'));
 
   kms.commandsGroup('Access and activity:');
   kms.group('account', 'accounts, which own API keys').add(account, () => import('./commands/account.ts'));
@@ -106,9 +112,17 @@ function addCommands(kms: GrammarCommand): void {
   tenants
     .group('oidc', 'logins with an identity provider (OpenID Connect)')
     .add(oidc, () => import('./commands/oidc.ts'));
+  const approvals = kms.group('approval', 'approvals: requests that need the approval of others');
+  approvals
+    .group('rule', 'which actions need approval, and by whom')
+    .add(approvalRule, () => import('./commands/approval-rule.ts'));
+  approvals.add(approval, () => import('./commands/approval.ts'));
   kms
     .group('activity', 'activity: who did what, granted or denied')
     .add(activity, () => import('./commands/activity.ts'));
+
+  kms.commandsGroup('Configuration as code:');
+  kms.add(asCode, () => import('./commands/as-code.ts'));
 
   kms.commandsGroup('Master key:');
   kms.add(sealing, () => import('./commands/seal.ts'));

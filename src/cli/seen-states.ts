@@ -16,13 +16,15 @@ import {
 import { KmsError } from '../errors.ts';
 import { stateHeader } from '../model/names.ts';
 import type { Cli } from './command.ts';
+import { stoppable } from './fetch.ts';
 import { type Io, pathFrom, say } from './io.ts';
 import { visible } from './text.ts';
 
 type Send = (request: Request) => Promise<Response>;
 
 export interface Watched {
-  readonly send: Send;
+  /** The signal to stop ends requests of the first, and leaves those of the second to their end. */
+  readonly fetches: { readonly fetch: Send; readonly steadyFetch: Send };
   /** The id of the appliance that answers; undefined if it does not reveal it. Throws `sealed`. */
   applianceId(): Promise<string | undefined>;
   /** State in the last answer to a known caller. */
@@ -34,23 +36,27 @@ export interface Watched {
 /**
  * Each answer to a known caller carries the appliance's id and state; for other callers, the health check has the id.
  */
-export function watched(cli: Cli, send: Send, baseUrl: string): Watched {
+export function watched(cli: Cli, reach: Send, baseUrl: string): Watched {
+  const send = stoppable(cli.io.signal, reach);
   const expected = cli.globals.get('--expect-appliance');
   const watch = watchRollbacks(cli.io, expected);
   let seen: SeenState | undefined;
   let isChecked = false;
-  return {
-    seen: () => seen,
-    async send(request) {
+  const watching =
+    (via: Send): Send =>
+    async (request) => {
       await watch.ready;
       // Before a credential or anything else is sent.
       if (expected !== undefined && !isChecked) needAppliance(expected, await askedId(send, baseUrl));
       isChecked = true;
-      const response = await send(request);
+      const response = await via(request);
       seen = parseState(response.headers.get(stateHeader)) ?? seen;
       await watch.see(response);
       return response;
-    },
+    };
+  return {
+    seen: () => seen,
+    fetches: { fetch: watching(send), steadyFetch: watching(stoppable(new AbortController().signal, reach)) },
     async applianceId() {
       if (seen) return seen.appliance;
       const response = await send(new Request(`${baseUrl}/readyz`)).catch((cause) => {

@@ -194,7 +194,10 @@ function retentionSettings(cli: ServingCli): RetentionSettings | undefined {
 async function streamingSettings(cli: ServingCli): Promise<StreamingSettings | undefined> {
   const to = cli.get('--activity-to');
   if (to.length === 0) {
-    cli.refuseWithout('--activity-to', ['--activity-from', '--activity-ca-file', '--activity-webhook-secret-file']);
+    cli.refuseWithout('--activity-to', ['--activity-from']);
+    if (cli.get('--notify-to') === undefined) {
+      cli.refuseWithout('--activity-to', ['--activity-ca-file', '--activity-webhook-secret-file']);
+    }
     return undefined;
   }
   const { parseTarget, parseWebhookSecrets } = await import('../telemetry/streaming/target.ts');
@@ -231,7 +234,27 @@ async function peopleSettings(cli: ServingCli): Promise<PeopleSettings> {
   };
   if ((lifetimes.workload ?? 0) > mostWorkload) throw new KmsError('usage', '--workload-ttl: expected at most 1h');
   const mail = await mailSettings(cli);
-  return { lifetimes, ...(mail && { mail }) };
+  const notify = await notifySettings(cli);
+  return { lifetimes, ...(mail && { mail }), ...(notify && { notify }) };
+}
+
+/** The webhook that tells approvers, with the secrets and authorities of those of the activity. */
+async function notifySettings(cli: ServingCli): Promise<PeopleSettings['notify']> {
+  const to = cli.get('--notify-to');
+  if (to === undefined) return undefined;
+  const { parseTarget, parseWebhookSecrets } = await import('../telemetry/streaming/target.ts');
+  if (!/^https?:/.test(to)) throw cli.wrong('--notify-to: expected https://host/path');
+  const target = parseTarget(to, (path) => path);
+  if (target.kind !== 'webhook') throw cli.wrong('--notify-to: expected https://host/path');
+  const secret = cli.get('--activity-webhook-secret-file');
+  if (secret === undefined)
+    throw cli.wrong('--activity-webhook-secret-file is missing: the secret that signs the webhook');
+  const ca = cli.get('--activity-ca-file');
+  return {
+    url: target.url,
+    secrets: parseWebhookSecrets(await readSecretBytes(secret, 'the webhook secret'), secret),
+    ca: ca === undefined ? undefined : await readAuthorities(cli.io, ca),
+  };
 }
 
 async function mailSettings(cli: ServingCli): Promise<PeopleSettings['mail']> {

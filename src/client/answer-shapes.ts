@@ -84,13 +84,47 @@ export const things: Readonly<Record<string, string>> = {
   Proof: `
     id:text kind:word name:text active:boolean createdAt:time createdBy:caller|null lastUsedAt:count|null
     accessKeyId?:text awsAccount?:text fingerprint?:text san?:text authority?:text issued?:boolean
-    notAfter?:time issuer?:text subject?:text jwksUrl?:text audience?:text[] claims?:object jwks?:object
-    once?:boolean longest?:count`,
+    notAfter?:time issuer?:text subject?:text jwksUrl?:text ca?:text audience?:text[] claims?:object
+    jwks?:object once?:boolean longest?:count`,
   TestProofProofsSteps: 'check:text ok:boolean reason?:text',
   TestProofProofs: 'proof:text accepted:boolean steps:TestProofProofsSteps[]',
   Activity: `
     id:act_ keyid:caller createdAt:count props:object action:text ringname:text validAction:boolean status:count
     address?:text reporter?:caller`,
+  CreateApprovalRuleApproversUsers: 'id:caller name:text',
+  CreateApprovalRuleApprovers: 'users?:CreateApprovalRuleApproversUsers[] flag?:text',
+  ApprovalRule: `
+    id:rule_ name:text actions:text[] objects:text[] approvers:CreateApprovalRuleApprovers count:count
+    selfApproval:boolean mode:word window:wordOrCount breakers:CreateApprovalRuleApproversUsers[]
+    expires:integer|null props:object able:count createdAt:count createdBy:caller updatedAt:count`,
+  ListApprovalPresetsPresets: 'name:word title:text actions:text[]',
+  ApprovalRequestObject: 'type:text id:text name?:text',
+  ApprovalRequestRules: 'id:rule_ name:text count:count given:count window:wordOrCount',
+  ApprovalRequestWords: `
+    by:CreateApprovalRuleApproversUsers verdict:word at:count factor:word signed:boolean reason?:text
+    counts:boolean problem?:text`,
+  ApprovalRequestShownFurther: 'action:text object:ApprovalRequestObject|null',
+  ApprovalRequestShown: 'parameters:object body:object|null further:ApprovalRequestShownFurther[]',
+  ApprovalRequestEffectsVouched: 'id:caller name:text reached:boolean',
+  ApprovalRequestEffectsDependents: 'by:CreateApprovalRuleApproversUsers operation:text uses:count lastUsedAt:count',
+  ApprovalRequestEffects: `
+    changed:text[] granted:text[] revoked:text[] grantedCount?:count revokedCount?:count
+    objects:ApprovalRequestObject[] before?:object after?:object vouched?:ApprovalRequestEffectsVouched[]
+    dependents?:ApprovalRequestEffectsDependents[]`,
+  ApprovalRequestMay: 'approve:boolean deny:boolean withdraw:boolean breakGlass:boolean problem?:text',
+  ApprovalRequest: `
+    id:appr_ state:word requester:CreateApprovalRuleApproversUsers action:text operation:text dialect?:text
+    address?:text object:ApprovalRequestObject|null reason?:text createdAt:count expiresAt:count needed:count
+    given:count rules:ApprovalRequestRules[] words:ApprovalRequestWords[] uses:count broken:boolean
+    statement:text digest:base64url shown:ApprovalRequestShown effects:ApprovalRequestEffects
+    may:ApprovalRequestMay`,
+  PasskeyRequestOptions: `
+    challenge:base64url timeout:count rpId:text allowCredentials:PasskeyLoginOptionsAllowCredentials[]
+    userVerification:word`,
+  BrokenGlassAcknowledged: 'at:count by:CreateApprovalRuleApproversUsers',
+  BrokenGlass: `
+    id:glass_ at:count by:CreateApprovalRuleApproversUsers reason:text action:text
+    object:ApprovalRequestObject|null request?:appr_ acknowledged:BrokenGlassAcknowledged|null`,
   GetOverviewReadinessLabel: 'text:text colour?:word',
   GetOverviewReadinessLastVerifiedBackup: 'at:time ageSeconds:integer',
   GetOverviewReadinessShipping: 'ageSeconds:integer|null ok:boolean',
@@ -274,15 +308,15 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
   addProof: `
     id:text kind:word name:text active:boolean createdAt:time createdBy:caller|null lastUsedAt:count|null
     accessKeyId?:text awsAccount?:text fingerprint?:text san?:text authority?:text issued?:boolean
-    notAfter?:time issuer?:text subject?:text jwksUrl?:text audience?:text[] claims?:object jwks?:object
-    once?:boolean longest?:count key?:text secretAccessKey?:text certificate?:text privateKey?:text
+    notAfter?:time issuer?:text subject?:text jwksUrl?:text ca?:text audience?:text[] claims?:object
+    jwks?:object once?:boolean longest?:count key?:text secretAccessKey?:text certificate?:text privateKey?:text
     caCertificate?:text otherTenant?:boolean renewed?:boolean`,
   testProof: 'proofs:TestProofProofs[]',
   updateProof: `
     id:text kind:word name:text active:boolean createdAt:time createdBy:caller|null lastUsedAt:count|null
     accessKeyId?:text awsAccount?:text fingerprint?:text san?:text authority?:text issued?:boolean
-    notAfter?:time issuer?:text subject?:text jwksUrl?:text audience?:text[] claims?:object jwks?:object
-    once?:boolean longest?:count`,
+    notAfter?:time issuer?:text subject?:text jwksUrl?:text ca?:text audience?:text[] claims?:object
+    jwks?:object once?:boolean longest?:count`,
   removeProof: '',
   searchKeyringApiKeys: 'data:SafeApiKey[] pagination:PageInfo',
   searchActivity: 'data:Activity[] pagination:PageInfo',
@@ -292,10 +326,61 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
   getActivity: `
     id:act_ keyid:caller createdAt:count props:object action:text ringname:text validAction:boolean status:count
     address?:text reporter?:caller`,
+  createApprovalRule: `
+    id:rule_ name:text actions:text[] objects:text[] approvers:CreateApprovalRuleApprovers count:count
+    selfApproval:boolean mode:word window:wordOrCount breakers:CreateApprovalRuleApproversUsers[]
+    expires:integer|null props:object able:count createdAt:count createdBy:caller updatedAt:count`,
+  listApprovalRules: 'rules:ApprovalRule[]',
+  getApprovalRule: `
+    id:rule_ name:text actions:text[] objects:text[] approvers:CreateApprovalRuleApprovers count:count
+    selfApproval:boolean mode:word window:wordOrCount breakers:CreateApprovalRuleApproversUsers[]
+    expires:integer|null props:object able:count createdAt:count createdBy:caller updatedAt:count`,
+  updateApprovalRule: `
+    id:rule_ name:text actions:text[] objects:text[] approvers:CreateApprovalRuleApprovers count:count
+    selfApproval:boolean mode:word window:wordOrCount breakers:CreateApprovalRuleApproversUsers[]
+    expires:integer|null props:object able:count createdAt:count createdBy:caller updatedAt:count`,
+  deleteApprovalRule: '',
+  listApprovalPresets: 'presets:ListApprovalPresetsPresets[]',
+  listApprovalRequests: 'requests:ApprovalRequest[] nextCursor?:base64url',
+  getApprovalRequest: `
+    id:appr_ state:word requester:CreateApprovalRuleApproversUsers action:text operation:text dialect?:text
+    address?:text object:ApprovalRequestObject|null reason?:text createdAt:count expiresAt:count needed:count
+    given:count rules:ApprovalRequestRules[] words:ApprovalRequestWords[] uses:count broken:boolean
+    statement:text digest:base64url shown:ApprovalRequestShown effects:ApprovalRequestEffects
+    may:ApprovalRequestMay`,
+  getApprovalOptions: 'fresh:boolean secondFactor:word[] passkeyOptions?:PasskeyRequestOptions',
+  approveRequest: `
+    id:appr_ state:word requester:CreateApprovalRuleApproversUsers action:text operation:text dialect?:text
+    address?:text object:ApprovalRequestObject|null reason?:text createdAt:count expiresAt:count needed:count
+    given:count rules:ApprovalRequestRules[] words:ApprovalRequestWords[] uses:count broken:boolean
+    statement:text digest:base64url shown:ApprovalRequestShown effects:ApprovalRequestEffects
+    may:ApprovalRequestMay`,
+  denyRequest: `
+    id:appr_ state:word requester:CreateApprovalRuleApproversUsers action:text operation:text dialect?:text
+    address?:text object:ApprovalRequestObject|null reason?:text createdAt:count expiresAt:count needed:count
+    given:count rules:ApprovalRequestRules[] words:ApprovalRequestWords[] uses:count broken:boolean
+    statement:text digest:base64url shown:ApprovalRequestShown effects:ApprovalRequestEffects
+    may:ApprovalRequestMay`,
+  withdrawRequest: `
+    id:appr_ state:word requester:CreateApprovalRuleApproversUsers action:text operation:text dialect?:text
+    address?:text object:ApprovalRequestObject|null reason?:text createdAt:count expiresAt:count needed:count
+    given:count rules:ApprovalRequestRules[] words:ApprovalRequestWords[] uses:count broken:boolean
+    statement:text digest:base64url shown:ApprovalRequestShown effects:ApprovalRequestEffects
+    may:ApprovalRequestMay`,
+  breakGlass: `
+    id:appr_ state:word requester:CreateApprovalRuleApproversUsers action:text operation:text dialect?:text
+    address?:text object:ApprovalRequestObject|null reason?:text createdAt:count expiresAt:count needed:count
+    given:count rules:ApprovalRequestRules[] words:ApprovalRequestWords[] uses:count broken:boolean
+    statement:text digest:base64url shown:ApprovalRequestShown effects:ApprovalRequestEffects
+    may:ApprovalRequestMay`,
+  listBrokenGlass: 'broken:BrokenGlass[]',
+  acknowledgeBrokenGlass: `
+    id:glass_ at:count by:CreateApprovalRuleApproversUsers reason:text action:text
+    object:ApprovalRequestObject|null request?:appr_ acknowledged:BrokenGlassAcknowledged|null`,
   getOverview: `
-    tenant:text readiness:GetOverviewReadiness flags?:object use?:GetOverviewUse keyrings?:GetOverviewKeyrings
-    apikeys?:EndingApiKey[] proofs?:EndingProof[] users?:count secondFactor?:boolean backups?:Backups
-    log?:GetOverviewLog`,
+    tenant:text readiness:GetOverviewReadiness flags?:object caller?:caller use?:GetOverviewUse
+    keyrings?:GetOverviewKeyrings apikeys?:EndingApiKey[] proofs?:EndingProof[] users?:count
+    secondFactor?:boolean backups?:Backups log?:GetOverviewLog`,
   getNames: `
     keyrings?:KeyRingName[] managedKeys?:ManagedKeyName[] apikeys?:ApiKeyName[] users?:UserName[]
     accounts?:AccountName[]`,

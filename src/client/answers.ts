@@ -39,6 +39,11 @@ const valueKinds: Readonly<Record<string, (value: unknown) => boolean>> = {
   count: (value) => Number.isSafeInteger(value) && Number(value) >= 0,
   integer: Number.isSafeInteger,
   object: isJsonObject,
+  /** A word, or a number in its place. */
+  wordOrCount: (value) =>
+    typeof value === 'string'
+      ? textKinds.word?.test(value) === true
+      : Number.isSafeInteger(value) && Number(value) >= 0,
   text: (value) => typeof value === 'string' && value.isWellFormed(),
 };
 

@@ -1,5 +1,7 @@
-// Error texts that tell the user why a request failed: because of the service, a file, or the input.
+// Error texts that tell the user why a request failed: because of the service, a file, or the input, or because it
+// waits for approval.
 import { KmsError } from '../errors.ts';
+import { isJsonObject } from '../model/json.ts';
 
 /** Text for an error from the service or from checking the input. */
 export function errorText(error: unknown): string {
@@ -9,7 +11,35 @@ export function errorText(error: unknown): string {
   if (error.code === 'unavailable' && !error.body) {
     return 'The service cannot be reached. Are you connected to the network?';
   }
-  return sentence(error.message);
+  const waiting = approvalIn(error);
+  return waiting ? waitingText(waiting, error.message) : sentence(error.message);
+}
+
+/** The approval request that a refusal names. */
+interface WaitingAct {
+  /** Id of the request. */
+  readonly id: string;
+  readonly needed: number;
+  readonly given: number;
+}
+
+/** The approval request that the error names; undefined if it names none. */
+export function approvalIn(error: unknown): WaitingAct | undefined {
+  if (!(error instanceof KmsError) || !error.body || !('approval' in error.body)) return undefined;
+  const { approval } = error.body;
+  if (!isJsonObject(approval)) return undefined;
+  const { id, needed, given } = approval;
+  if (typeof id !== 'string' || typeof needed !== 'number' || typeof given !== 'number') return undefined;
+  return { id, needed, given };
+}
+
+function waitingText({ needed, given }: WaitingAct, message: string): string {
+  // If too few approvers could approve it now, the appliance says why, and what helps.
+  const [, lack] = / is pending; (?!try again)(.+)$/s.exec(message) ?? [];
+  const then = lack === undefined ? 'Try again once it is approved.' : sentence(lack);
+  const words = needed === 1 ? '1 approval' : `${needed} approvals`;
+  const so = given === 0 ? '' : ` and has ${given} so far`;
+  return `Nothing was done yet: this needs ${words} by others${so}. ${then}`;
 }
 
 /** A message of the appliance, which is lower case without a full stop, as a sentence. */

@@ -8,6 +8,7 @@ import { pages } from './pages.ts';
 import { Icon, type IconName } from './parts/icon.tsx';
 import { useState } from './parts/state.ts';
 import type { Session } from './session.ts';
+import { countText } from './text.ts';
 import { currentTheme, setTheme, type Theme, themeNames } from './theme.ts';
 
 const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
@@ -19,7 +20,12 @@ interface Group {
 }
 
 const groups: readonly Group[] = [
-  { entries: [['home', 'home']] },
+  {
+    entries: [
+      ['home', 'home'],
+      ['approvals', 'approve'],
+    ],
+  },
   {
     title: 'Keys',
     entries: [
@@ -60,9 +66,11 @@ interface MenuProps {
   readonly page: Page | undefined;
   readonly session: Session;
   readonly isOpen: boolean;
+  /** Number of requests that wait for the reader's approval. */
+  readonly waiting: number;
 }
 
-export function Menu({ page, session, isOpen }: MenuProps) {
+export function Menu({ page, session, isOpen, waiting }: MenuProps) {
   return (
     <nav aria-label="Console" data-open={isOpen ? '' : undefined}>
       {groups.map(({ title, entries }) => (
@@ -70,7 +78,7 @@ export function Menu({ page, session, isOpen }: MenuProps) {
           {title !== undefined && <p id={`menu-${title}`}>{title}</p>}
           <ul aria-labelledby={title === undefined ? undefined : `menu-${title}`}>
             {entries.map(([name, icon]) => (
-              <Entry key={name} {...{ name, icon, page, session }} />
+              <Entry key={name} {...{ name, icon, page, session }} count={name === 'approvals' ? waiting : 0} />
             ))}
           </ul>
         </section>
@@ -109,9 +117,11 @@ function ThemeSelect() {
 interface EntryProps extends Pick<MenuProps, 'page' | 'session'> {
   readonly name: ConsolePageName;
   readonly icon: IconName;
+  /** Number of things there that wait for the reader. */
+  readonly count: number;
 }
 
-function Entry({ name, icon, page, session }: EntryProps) {
+function Entry({ name, icon, page, session, count }: EntryProps) {
   const needs = pages.find((each) => each.name === name)?.needs;
   const lacks = needs !== undefined && !needs.some((each) => session.may.allowsSome(each));
   const id = useId();
@@ -128,6 +138,12 @@ function Entry({ name, icon, page, session }: EntryProps) {
         <Icon name={icon} />
         <span>{consolePages[name].title}</span>
         {lacks && <small> not allowed</small>}
+        {count > 0 && (
+          <small key="count" data-badge>
+            {countText(count)}
+            <span data-spoken> waiting for you</span>
+          </small>
+        )}
       </a>
       {lacks && (
         <span id={id} data-spoken>

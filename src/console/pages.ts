@@ -7,6 +7,10 @@ import { SubjectPage } from './activity/subject-page.tsx';
 import { ApikeyPage } from './apikeys/apikey-page.tsx';
 import { ApikeysPage } from './apikeys/apikeys-page.tsx';
 import { NewApikeyPage } from './apikeys/new-apikey-page.tsx';
+import { ApprovalPage } from './approvals/approval-page.tsx';
+import { ApprovalsPage } from './approvals/approvals-page.tsx';
+import { BrokenGlassPage } from './approvals/broken-glass.tsx';
+import { ApprovalRulePage, ApprovalRulesPage, NewApprovalRulePage } from './approvals/rules-pages.tsx';
 import { AssetPage } from './assets/asset-page.tsx';
 import { AssetsPage } from './assets/assets-page.tsx';
 import { DecryptPage } from './files/decrypt-page.tsx';
@@ -47,6 +51,12 @@ export const pages: readonly Page[] = [
   { name: 'account', component: AccountPage, under: 'accounts' },
   { name: 'assets', component: AssetsPage, under: 'assets', needs: ['asset.search'] },
   { name: 'asset', component: AssetPage, under: 'assets' },
+  { name: 'approvals', component: ApprovalsPage, under: 'approvals' },
+  { name: 'approval', component: ApprovalPage, under: 'approvals' },
+  { name: 'approvalRules', component: ApprovalRulesPage, under: 'approvals' },
+  { name: 'newApprovalRule', component: NewApprovalRulePage, under: 'approvals' },
+  { name: 'approvalRule', component: ApprovalRulePage, under: 'approvals' },
+  { name: 'brokenGlass', component: BrokenGlassPage, under: 'approvals' },
   { name: 'activity', component: ActivityPage, under: 'activity', needs: ['activity.read'] },
   { name: 'activityAbout', component: SubjectPage, under: 'activity' },
   { name: 'activityRecord', component: ActivityRecordPage, under: 'activity' },

@@ -31,6 +31,7 @@ const makes: Readonly<Partial<Record<ConsolePageName, readonly string[]>>> = {
   newApikey: ['apikey.create'],
   newUser: ['user.create'],
   newAccount: ['account.create'],
+  newApprovalRule: ['approval.rule'],
 };
 
 /** Pages that need no parameters, as far as the flags let the user see anything there. */

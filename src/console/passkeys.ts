@@ -1,6 +1,11 @@
 // Creates and uses passkeys through the browser. Failures become messages in words: mostly the user changed their mind,
 // which browsers do not distinguish from a missing passkey.
-import { browserSupportsWebAuthn, startAuthentication, startRegistration } from '@simplewebauthn/browser';
+import {
+  browserSupportsWebAuthn,
+  bufferToBase64URLString,
+  startAuthentication,
+  startRegistration,
+} from '@simplewebauthn/browser';
 import type { AnswerTo, InputOf } from '../client/client.ts';
 import { FieldProblems } from './error-text.ts';
 
@@ -42,6 +47,11 @@ export async function makePasskey(options: AnswerTo<'beginPasskey'>): Promise<In
       isKnown ? 'You have a passkey there already.' : 'No passkey was made. Try again, or add an app instead.',
     );
   }
+}
+
+/** SHA-256 of a text in base64url, on pages that can use passkeys. */
+export async function digestOf(text: string): Promise<string> {
+  return bufferToBase64URLString(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));
 }
 
 /** Throws `FieldProblems` if none was used. */

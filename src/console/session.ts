@@ -59,6 +59,8 @@ export interface SessionClient {
   readonly names: KeptNames;
   /** Gets the bytes with which a POST is answered, such as `/system/backup`; throws as `api` does. */
   readonly stream: (path: string, signal: AbortSignal) => Promise<ReadableStream<Uint8Array>>;
+  /** Resolves once no request of a page is under way, polls not counted: they come after what the page needs. */
+  readonly settled: () => Promise<void>;
   /** To be called on user activity: keeps the session alive. */
   readonly active: () => void;
   /** Ends the session, here and at the appliance; never throws. */
@@ -71,6 +73,9 @@ export interface SessionClient {
  */
 const refreshAfter = 4 * 60_000;
 
+/** Milliseconds between checks whether the page's requests are answered. */
+const settlingTime = 100;
+
 /** Requests other than GET that change no names. */
 const looking = /\/(?:search|encrypt|decrypt|validate|files|refresh)\b/;
 
@@ -81,6 +86,8 @@ export function sessionClient(credential: Credential, events: SessionEvents): Se
   let isOver = false;
   /** Counts the changes that this console made. */
   let changes = 0;
+  /** Requests of pages, without polls. */
+  let underWay = 0;
   /** The last answer of each address that may be watched. */
   const known = new Map<string, { readonly tag: string; readonly text: string }>();
   const watch = rollbackWatch(localStates, events);
@@ -103,6 +110,15 @@ export function sessionClient(credential: Credential, events: SessionEvents): Se
     const tag = response.headers.get('etag');
     if (response.status === 200 && tag !== null) known.set(request.url, { tag, text: await response.clone().text() });
     return response;
+  };
+
+  const sendOfPage = async (request: Request): Promise<Response> => {
+    underWay++;
+    try {
+      return await send(request);
+    } finally {
+      underWay--;
+    }
   };
 
   const poll = async (request: Request): Promise<Response> => {
@@ -138,10 +154,15 @@ export function sessionClient(credential: Credential, events: SessionEvents): Se
 
   const polls = createClient({ baseUrl, fetch: poll, watch });
   return {
-    api: createClient({ baseUrl, fetch: send, watch }),
+    api: createClient({ baseUrl, fetch: sendOfPage, watch }),
     polls,
     names: keptNames(polls, () => changes),
     stream: async (path, signal) => (await answerTo(path, { method: 'POST', signal })).body ?? new Blob().stream(),
+    async settled() {
+      // A page's first requests are sent a moment after it is shown.
+      do await new Promise((resolve) => setTimeout(resolve, settlingTime));
+      while (underWay > 0);
+    },
     active() {
       if (key !== undefined && !isOver && Date.now() - since >= refreshAfter) void refresh();
     },

@@ -2,6 +2,8 @@
 // links between pages without reloading.
 import { type Child, useLayoutEffect } from 'hono/jsx/dom';
 import { allowed } from './allowed.ts';
+import { GlassBanner } from './approvals/broken-glass.tsx';
+import { ApprovalsContext, useApprovalNews } from './approvals/live.ts';
 import { NamesContext } from './known-names.ts';
 import { Menu } from './menu.tsx';
 import { hrefTo, isHeld, placeAt } from './navigation.ts';
@@ -28,6 +30,7 @@ interface ShellProps {
 export function Shell({ session, client, warning, onLogout }: ShellProps) {
   const [place, setPlace] = useState(placeAt(window.location));
   const [isOpen, setOpen] = useState(false);
+  const approvals = useApprovalNews(client);
   const here = place ? hrefTo(place.page, place.params, Object.fromEntries(place.query)) : '';
 
   const navigate = (href: string, how?: 'replace'): void => {
@@ -75,42 +78,45 @@ export function Shell({ session, client, warning, onLogout }: ShellProps) {
   return (
     <SessionContext.Provider value={session}>
       <NamesContext.Provider value={client.names}>
-        <a href="#page" data-skip>
-          Skip to the content
-        </a>
-        <header>
-          <button
-            type="button"
-            data-kind="quiet"
-            data-menu
-            aria-expanded={isOpen ? 'true' : 'false'}
-            onClick={() => setOpen(!isOpen)}
-          >
-            <Icon name="menu" />
-            <span>Menu</span>
-          </button>
-          <Brand />
-          <Palette {...allowed(client, session)} names={client.names} session={session} navigate={navigate} />
-          <Who session={session} onLogout={onLogout} />
-        </header>
-        <Menu page={page} session={session} isOpen={isOpen} />
-        <main id="page" tabindex={-1}>
-          {warning !== undefined && (
-            <p role="alert" data-note data-tone="bad">
-              {warning}
-            </p>
-          )}
-          {place && page ? (
-            <PageView
-              key={`${place.page} ${JSON.stringify(place.params)}`}
-              {...{ page, client, session, navigate, place }}
-            />
-          ) : (
-            <PageHeader key="nothing" title="Page not found" lead="There is no page at this address." />
-          )}
-        </main>
-        <Toasts />
-        <Shortcuts />
+        <ApprovalsContext.Provider value={approvals}>
+          <a href="#page" data-skip>
+            Skip to the content
+          </a>
+          <header>
+            <button
+              type="button"
+              data-kind="quiet"
+              data-menu
+              aria-expanded={isOpen ? 'true' : 'false'}
+              onClick={() => setOpen(!isOpen)}
+            >
+              <Icon name="menu" />
+              <span>Menu</span>
+            </button>
+            <Brand />
+            <Palette {...allowed(client, session)} names={client.names} session={session} navigate={navigate} />
+            <Who session={session} onLogout={onLogout} />
+          </header>
+          <Menu page={page} session={session} isOpen={isOpen} waiting={approvals.inbox.length} />
+          <main id="page" tabindex={-1}>
+            {warning !== undefined && (
+              <p role="alert" data-note data-tone="bad">
+                {warning}
+              </p>
+            )}
+            <GlassBanner broken={approvals.broken} />
+            {place && page ? (
+              <PageView
+                key={`${place.page} ${JSON.stringify(place.params)}`}
+                {...{ page, client, session, navigate, place }}
+              />
+            ) : (
+              <PageHeader key="nothing" title="Page not found" lead="There is no page at this address." />
+            )}
+          </main>
+          <Toasts />
+          <Shortcuts />
+        </ApprovalsContext.Provider>
       </NamesContext.Provider>
     </SessionContext.Provider>
   );

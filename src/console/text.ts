@@ -17,6 +17,7 @@ export const resourceNames: ReadonlyMap<string, string> = new Map([
   ['user', 'users'],
   ['account', 'accounts'],
   ['apikey', 'API keys'],
+  ['approval', 'approvals'],
 ]);
 
 /** The KEM that wraps a ring's keys. */
@@ -136,6 +137,10 @@ export function spanText(seconds: number): string {
   const [length, name] = steps.find(([each]) => seconds >= each) ?? [1, 'second'];
   const count = Math.max(0, Math.floor(seconds / length));
   return count === 1 ? `1 ${name}` : `${count} ${name}s`;
+}
+
+export function upperFirst(text: string): string {
+  return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
 }
 
 /** `1 API key`, `2 API keys` */

@@ -1,11 +1,10 @@
 // API keys: make, list, get, change, delete, and find those that may use a ring. The secret is returned once, when the
 // key is made.
-
 import type { FullApiKey, SafeApiKey } from '../api/apikeys.ts';
 import type { Answer, Body } from '../api/endpoints.ts';
 import { hashApiKey } from '../crypto/fast-hash.ts';
 import { hashSecret, newApiKeySecret } from '../crypto/secrets.ts';
-import { invalidField, KmsError } from '../errors.ts';
+import { fieldsError, invalidField, KmsError } from '../errors.ts';
 import { isOwnAction, maxActionLength, unnamedAction } from '../model/actions.ts';
 import { changedFields, changedRights, changedUse } from '../model/activity-details.ts';
 import { canonicalBlock } from '../model/addresses.ts';
@@ -19,6 +18,7 @@ import { type ApiKey, type CredentialRow, flagsOfRow } from '../store/tables/api
 import type { User } from '../store/tables/users.ts';
 import { type AccountRef, apiKeyThing, findAccount, findApiKey, letsIn } from './accounts.ts';
 import { activityRecord } from './activity.ts';
+import { noteMade } from './approval-holders.ts';
 import { holderNeeded, mayGrant, mayTouch, missingFlag } from './authorization.ts';
 import { type Caller, type Context, needQuota } from './context.ts';
 import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
@@ -34,6 +34,8 @@ interface CreateApiKeyInput {
   readonly expiresAt?: number | null;
   readonly allowedAddresses?: readonly string[];
   readonly secret?: boolean;
+  readonly active?: boolean;
+  readonly unique?: boolean;
 }
 
 /** Only this answer has the secret; it is empty for a key without one. A key made by a user belongs to that user. */
@@ -44,6 +46,7 @@ export function createApiKey(ctx: Context, input: CreateApiKeyInput): FullApiKey
   mayGrant(caller, parseFlags(flags));
   needQuota(ctx, 'apikeys', () => tx.apiKeys.count());
   needName(ctx, input.name);
+  if (input.unique) needFreeName(ctx, input.name);
   const userId = caller.kind === 'user' ? caller.userId : undefined;
   if (userId !== undefined) needPlace(tx, userId);
   const made = makeApiKey(ctx, {
@@ -55,11 +58,13 @@ export function createApiKey(ctx: Context, input: CreateApiKeyInput): FullApiKey
     expiresAt: input.expiresAt,
     addresses: input.allowedAddresses && canonicalAddresses(input.allowedAddresses),
     hasSecret: input.secret,
+    active: input.active,
     createdBy: caller.id,
   });
+  noteMade(ctx, made.keyid);
   ctx.note({
     object: apiKeyThing({ id: made.keyid, name: made.name }),
-    ...changedRights(undefined, parseFlags(flags)),
+    ...(made.active && changedRights(undefined, parseFlags(flags))),
   });
   return made;
 }
@@ -74,6 +79,13 @@ function needName({ tx, caller, world }: Context, name: string | undefined): voi
     tx.apiKeys.idsToLogInByName(name, kind, world.now(), 2),
   );
   for (const id of new Set(ids)) mayTouch(caller, findApiKey(tx, id));
+}
+
+/** Throws `conflict` if another key has the name, or none was given. */
+function needFreeName({ tx }: Pick<Context, 'tx'>, name = ''): void {
+  if (name === '') throw invalidField('name', 'is required for a key that is to be unique');
+  if (tx.apiKeys.idsByName(name, 1).length === 0) return;
+  throw fieldsError('conflict', [{ field: 'name', message: 'another API key has this name' }]);
 }
 
 /** API keys per user: every answer about a user names them. */
@@ -119,10 +131,15 @@ function erase(ctx: Context, key: ApiKey): Record<string, never> {
   return {};
 }
 
-/** The key with this secret. A text without a secret's form is not looked up. */
-function findBySecret(tables: Pick<Tables, 'apiKeys'>, secret: string): ApiKey {
+/** The key with this secret, if there is one. */
+export function bySecret({ apiKeys }: Pick<Tables, 'apiKeys'>, secret: string): ApiKey | undefined {
   const hash = hashApiKey(secret);
-  const key = hash === undefined ? undefined : tables.apiKeys.bySecretHash(hash);
+  return hash === undefined ? undefined : apiKeys.bySecretHash(hash);
+}
+
+/** The key with this secret. A text without a secret’s form is not looked up. */
+function findBySecret(tables: Pick<Tables, 'apiKeys'>, secret: string): ApiKey {
+  const key = bySecret(tables, secret);
   if (!key) throw unknownApiKey();
   return key;
 }
@@ -133,7 +150,7 @@ function unknownApiKey(): KmsError {
 
 interface ApiKeyDraft {
   readonly accountId: string;
-  /** The owning user. */
+  /** The owning user: `createdBy`, if a user made it. */
   readonly userId?: string | undefined;
   readonly flags: JsonObject;
   readonly props: JsonObject;
@@ -142,6 +159,8 @@ interface ApiKeyDraft {
   readonly addresses?: readonly string[] | undefined;
   /** Default: true. */
   readonly hasSecret?: boolean | undefined;
+  /** Default: true. */
+  readonly active?: boolean | undefined;
   readonly createdBy: string;
 }
 
@@ -155,7 +174,7 @@ export function makeApiKey({ tx, world }: Pick<Context, 'tx' | 'world'>, draft: 
     secretHash: secret === undefined ? undefined : hashSecret(secret),
     hasSecret,
     name: draft.name ?? '',
-    active: true,
+    active: draft.active ?? true,
     expiresAt: draft.expiresAt ?? undefined,
     addresses: draft.addresses ?? [],
     accountId: draft.accountId,
@@ -168,6 +187,7 @@ export function makeApiKey({ tx, world }: Pick<Context, 'tx' | 'world'>, draft: 
     updatedAt: now,
   };
   tx.apiKeys.insert(key);
+  tx.waysIn.note(key.id, draft.createdBy);
   return { key: secret ?? '', ...safeApiKey({ ...key, usedAt: undefined }) };
 }
 
@@ -216,6 +236,7 @@ function update(
   const newFlags = flagsText === key.flagsText ? undefined : { flagsText, rings: ringsNamed(compiled) };
   const needHolder = holderNeeded(ctx);
   tx.apiKeys.update(key.id, { ...changed, flags: newFlags });
+  if (changed.userId !== undefined && changed.userId !== key.userId) tx.waysIn.note(key.id, changed.userId);
   needHolder();
   const after = { ...key, ...changed, flagsText };
   const answer = safeApiKey(after);
@@ -392,8 +413,7 @@ const longestProps = 64 * 1024;
 export function validateApiKey(ctx: Context, input: ValidateInput): { valid: boolean } {
   if (input.activity) checkReport(input.activity);
   const hash = hashApiKey(input.key);
-  if (hash === undefined) return { valid: false };
-  const key = ctx.tx.apiKeys.credential(hash);
+  const key = hash === undefined ? undefined : ctx.tx.apiKeys.credential(hash);
   return key ? validated(ctx, key, input.activity) : { valid: false };
 }
 

@@ -3,6 +3,7 @@
 // ring exists to a caller that may not know.
 
 import { KmsError } from '../errors.ts';
+import type { ResourceRef } from '../model/activity-details.ts';
 import {
   checkFlags,
   type Flags,
@@ -35,6 +36,22 @@ export type RingSubject =
 /** Throws `forbidden`, naming the flag that is missing. `action` is the flag's name without the ring. */
 export function authorize(caller: Caller, action: string, subject?: RingSubject): void {
   if (!isAllowed(caller, action, subject)) throw missingFlag(flagName(action, shownName(subject)));
+}
+
+/**
+ * `authorize` for what an operation does to a further thing: rules of approvals hold for that, too.
+ *
+ * @param lost names that the thing loses by it.
+ */
+export function authorizeFurther(
+  ctx: Pick<Context, 'caller' | 'touches'>,
+  action: string,
+  subject: RingSubject & { readonly kind: 'named' | 'hidden' },
+  object: ResourceRef | undefined,
+  lost?: readonly string[],
+): void {
+  authorize(ctx.caller, action, subject);
+  ctx.touches({ actions: [action], ring: subject.name, object, lost });
 }
 
 export function missingFlag(flag: string): KmsError {

@@ -4,7 +4,7 @@
 import type { DecodedHeader } from '../crypto/header.ts';
 import type { KeyReference } from '../crypto/key-hash.ts';
 import { KmsError } from '../errors.ts';
-import type { ActivityDetails } from '../model/activity-details.ts';
+import type { ActivityDetails, ResourceRef } from '../model/activity-details.ts';
 import type { CustodyPolicy } from '../model/custody.ts';
 import type { Flags } from '../model/flags.ts';
 import type { Kem } from '../model/kems.ts';
@@ -25,7 +25,10 @@ type IdPrefix =
   | 'apik'
   | 'act'
   | 'tenant'
-  | 'proof';
+  | 'proof'
+  | 'rule'
+  | 'appr'
+  | 'glass';
 
 /** `id` is what the activity log records as `keyid`. */
 export interface Caller {
@@ -104,6 +107,19 @@ export interface KeyHandedOut {
   readonly kind: KeyUseKind;
 }
 
+/** An act on a further thing. */
+export interface FurtherAct {
+  /** Without the ring's name. */
+  readonly actions: readonly string[];
+  /** The ring or managed key that it is about, in lower case. */
+  readonly ring?: string | undefined;
+  readonly object?: ResourceRef | undefined;
+  /** Several things, instead of one. */
+  readonly objects?: readonly ResourceRef[] | undefined;
+  /** Names that the thing loses by it. */
+  readonly lost?: readonly string[] | undefined;
+}
+
 export interface Context {
   readonly tx: Transaction;
   readonly caller: Caller;
@@ -118,6 +134,8 @@ export interface Context {
   note(this: Pick<Context, 'note'>, deed: ActivityDetails): void;
   /** Notes that the answer hands out a key, even in the body of a refusal; it counts as a use of that key. */
   handsOut(this: Pick<Context, 'handsOut'>, key: KeyHandedOut): void;
+  /** Notes a further thing that is done, which takes a flag of its own: a rule of approvals may cover it, too. */
+  touches(this: Pick<Context, 'touches'>, what: FurtherAct): void;
   /**
    * Notes that the request did several things, in order. Each is recorded with its own status, and with its deed if
    * given, instead of one record for the request.
@@ -149,7 +167,7 @@ export interface HowLoggedIn {
 }
 
 /** Context of an operation that needs no credential. */
-export interface PublicContext extends Omit<Context, 'caller' | 'handsOut' | 'did'> {
+export interface PublicContext extends Omit<Context, 'caller' | 'handsOut' | 'did' | 'touches'> {
   /**
    * Sets the id that the request is recorded under: of the user whose name or link it came with, or of the API key that
    * a program logs in as. `undefined` for an unknown name: such a request is counted, not recorded. `how` applies to

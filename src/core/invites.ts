@@ -10,10 +10,12 @@ import { changedRights } from '../model/activity-details.ts';
 import { flagsOfText } from '../model/flags.ts';
 import type { Tables } from '../store/port.ts';
 import type { User as UserRow } from '../store/tables/users.ts';
+import { noteMade } from './approval-holders.ts';
 import { grantableFlags, mayTouch } from './authorization.ts';
 import type { Context, PublicContext } from './context.ts';
 import { type Lifetimes, type LinkSettings, linkTo } from './links.ts';
 import { logIn } from './logins.ts';
+import { noteWayIn } from './persons.ts';
 import { addUser, checkFree, checkUserNames, userAnswer, userDeed, userThing } from './users.ts';
 
 interface Invitation {
@@ -29,7 +31,8 @@ export function inviteUser(
   const { tx, world } = ctx;
   const { fields, links } = input;
   const known = tx.users.byUsername(fields.username);
-  const user = known && !known.hasPassword ? inviteAgain(ctx, known, fields) : invite(ctx, fields);
+  const isAgain = known && !known.hasPassword && !fields.unique;
+  const user = isAgain ? inviteAgain(ctx, known, fields) : invite(ctx, fields);
   const token = newToken('invite', world.random);
   const expiresAt = world.now() + links.lifetimes.invite;
   tx.userTokens.replace({ kind: 'invite', tokenHash: hashSecret(token), userId: user.id, expiresAt });
@@ -38,6 +41,8 @@ export function inviteUser(
 
 function invite(ctx: Context, fields: Body<'inviteUser'>): UserRow {
   const user = addUser(ctx, fields);
+  noteWayIn(ctx, user.id);
+  noteMade(ctx, user.id);
   ctx.note({ object: userThing(user), ...changedRights(undefined, flagsOfText(user.flagsText)) });
   return user;
 }
@@ -59,6 +64,7 @@ function inviteAgain(ctx: Context, user: UserRow, fields: Body<'inviteUser'>): U
     updatedAt: world.now(),
   };
   tx.users.update(user.id, change);
+  noteWayIn(ctx, user.id);
   ctx.note(userDeed(user, change));
   return { ...user, ...change };
 }

@@ -3,7 +3,7 @@ import type { Answer, Body } from '../api/endpoints.ts';
 import { fieldsError, KmsError } from '../errors.ts';
 import { type KeyState, type keyMoves, stateAfter } from '../model/key-states.ts';
 import type { ManagedKey } from '../store/tables/managed-keys.ts';
-import { authorize } from './authorization.ts';
+import { authorizeFurther } from './authorization.ts';
 import type { Context } from './context.ts';
 import { dependentsOf, needUnused } from './key-dependents.ts';
 import { needManyValues } from './kmip-names.ts';
@@ -82,14 +82,14 @@ export function addManagedKeyAlias(
   ctx: Context,
   { key: ref, alias, isNew = false }: NamedKey & Body<'addManagedKeyAlias'>,
 ): Answer<'addManagedKeyAlias'> {
-  const { tx, caller } = ctx;
+  const { tx } = ctx;
   const key = livingKey(ctx, ref);
   const holder = tx.managedKeys.aliasOf(alias.toLowerCase());
   if (isNew && holder !== undefined) throw fieldsError('conflict', [{ field: 'alias', message: aliasTaken }]);
   const other = holder === undefined || holder === key.id ? undefined : tx.managedKeys.byId(holder);
   if (other) {
     ctx.note({ object: keyRef(key), objects: [keyRef(other)] });
-    authorize(caller, 'key.config', { kind: 'hidden', name: other.name });
+    authorizeFurther(ctx, 'key.config', { kind: 'hidden', name: other.name }, keyRef(other), [alias]);
     tx.managedKeys.removeAlias(alias.toLowerCase());
   }
   giveAlias(ctx, key, alias);

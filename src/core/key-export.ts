@@ -11,7 +11,7 @@ import type { KeyType } from '../model/key-types.ts';
 import type { Slices } from '../store/sql.ts';
 import type { KeyVersion, ListedVersion } from '../store/tables/managed-key-versions.ts';
 import type { ManagedKey } from '../store/tables/managed-keys.ts';
-import { authorize } from './authorization.ts';
+import { authorizeFurther } from './authorization.ts';
 import type { Context } from './context.ts';
 import { versionOf } from './key-changes.ts';
 import { countUse } from './key-dependents.ts';
@@ -147,7 +147,8 @@ function targetOf(ctx: Context, { publicKey, toKey }: ExportInput): Target | und
   if (publicKey !== undefined) return rsaOf(publicDer(publicKey));
   if (toKey === undefined) return undefined;
   const key = lookUpManagedKey(ctx.tx, toKey);
-  authorize(ctx.caller, 'key.read', { kind: 'hidden', name: key?.name ?? toKey.toLowerCase() });
+  const subject = { kind: 'hidden', name: key?.name ?? toKey.toLowerCase() } as const;
+  authorizeFurther(ctx, 'key.read', subject, key && keyRef(key));
   if (!key || key.deletedAt !== undefined) throw invalidField('toKey', 'there is no such managed key');
   const { type } = key;
   if (!isRsa(type)) throw invalidField('toKey', `keys are wrapped to an RSA key alone, not to one of the type ${type}`);

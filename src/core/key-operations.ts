@@ -11,7 +11,7 @@ import { invalidField, KmsError } from '../errors.ts';
 import type { ActivityDetails } from '../model/activity-details.ts';
 import type { KeyType, pairTypes } from '../model/key-types.ts';
 import type { Slices } from '../store/sql.ts';
-import { authorize } from './authorization.ts';
+import { authorizeFurther } from './authorization.ts';
 import type { Context } from './context.ts';
 import { KeyInUse, refusal } from './key-in-use.ts';
 import { isRsa } from './key-versions.ts';
@@ -67,7 +67,8 @@ function* reencrypt(
   const target = lookUpManagedKey(ctx.tx, toKey);
   const asked = toKey.toLowerCase();
   if (target) ctx.note({ object: keyRef(opens.key), objects: [keyRef(target)] });
-  authorize(ctx.caller, 'key.encrypt', { kind: 'named', name: target?.name ?? asked, asked });
+  const subject = { kind: 'named', name: target?.name ?? asked, asked } as const;
+  authorizeFurther(ctx, 'key.encrypt', subject, target && keyRef(target));
   const seals = new KeyInUse(ctx, { key: toKey }, 'encrypt', work);
   const objects = [keyRef(seals.key)];
   return yield* each(ctx, items, (item) => {

@@ -61,7 +61,7 @@ async function doAll({ actors, worker, transactionInSlices, operation }: Rehears
   for (let pass = 0; pass < mostPasses; pass++) {
     const orders: Ordered[] = [];
     await transactionInSlices(function* (tx) {
-      const ctx: Context = { ...actors, tx, note() {}, handsOut() {}, did() {} };
+      const ctx: Context = { ...actors, tx, note() {}, handsOut() {}, touches() {}, did() {} };
       try {
         yield* operation(ctx, rehearsedWork(done, orders, actors.world));
       } catch (error) {

@@ -13,7 +13,7 @@ import type { Tables } from '../store/port.ts';
 import type { KeyVersion } from '../store/tables/managed-key-versions.ts';
 import type { ManagedKey } from '../store/tables/managed-keys.ts';
 import type { WrappingKey } from '../store/tables/wrapping-keys.ts';
-import { authorize } from './authorization.ts';
+import { authorizeFurther } from './authorization.ts';
 import type { Context } from './context.ts';
 import { dayLength } from './key-dependents.ts';
 import { addVersion, isAsymmetric, type KeyMaterial, openVersion } from './key-versions.ts';
@@ -47,12 +47,13 @@ export function getWrappingKey(
   { type = 'rsa-4096', key: wanted }: { readonly type?: WrappingKeyType; readonly key?: string },
   work: KeyWork = inPlace(ctx.world),
 ): Answer<'getWrappingKey'> {
-  const { tx, world, caller } = ctx;
+  const { tx, world } = ctx;
   if (wanted !== undefined) {
     const asked = wanted.toLowerCase();
     const found = lookUpManagedKey(tx, wanted);
     if (found) ctx.note({ object: keyRef(found) });
-    authorize(caller, 'key.import', { kind: 'named', name: found?.name ?? asked, asked });
+    const subject = { kind: 'named', name: found?.name ?? asked, asked } as const;
+    authorizeFurther(ctx, 'key.import', subject, found && keyRef(found));
     livingKey(ctx, wanted);
   }
   const now = world.now();

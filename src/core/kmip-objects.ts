@@ -12,7 +12,7 @@ import { isAllowed, missingFlag } from './authorization.ts';
 import type { Context } from './context.ts';
 import { scheduleDeletion } from './key-dependents.ts';
 import { addVersion, isAsymmetric, type KeyMaterial, openVersion } from './key-versions.ts';
-import { insertKey, mustFind, stateOf } from './managed-keys.ts';
+import { insertKey, keyRef, mustFind, stateOf } from './managed-keys.ts';
 
 export interface KmipObject {
   /** Unique Identifier: the managed key's id, or that of the public half of one. */
@@ -101,7 +101,11 @@ function hasRight(ctx: Context, object: KmipObject, right: KmipRight): boolean {
 
 /** Throws `forbidden` for a missing flag, `conflict` for a public half that is to be changed. */
 export function needKmipRight(ctx: Context, object: KmipObject, right: KmipRight): void {
-  if (hasRight(ctx, object, right)) return;
+  if (hasRight(ctx, object, right)) {
+    const flag = object.isPublicHalf && right === 'export' ? 'read' : right;
+    ctx.touches({ actions: [`key.${flag}`, ownKmipFlags[flag]], ring: object.key.name, object: keyRef(object.key) });
+    return;
+  }
   if (object.isPublicHalf && !publicRights.has(right)) {
     throw new KmsError('conflict', 'the public half of a pair follows the private key, which is changed instead');
   }

@@ -6,10 +6,11 @@ import { decoyPasswordHash } from '../crypto/argon2id.ts';
 import { isHashable } from '../crypto/password-rules.ts';
 import { KmsError } from '../errors.ts';
 import type { Tables } from '../store/port.ts';
+import type { SecondFactor } from '../store/tables/second-factors.ts';
 import type { Caller, Context, PublicContext } from './context.ts';
 import type { Lifetimes } from './links.ts';
 import type { VerifiedUse } from './passkeys.ts';
-import { type SecondStep, takeSecondStep, usePasskey } from './second-factors.ts';
+import { factorIn, type SecondStep, takeSecondStep, usePasskey } from './second-factors.ts';
 import { openSession, sessionOf, userIn } from './sessions.ts';
 import { findUser, userThing } from './users.ts';
 
@@ -76,7 +77,7 @@ export function login(ctx: PublicContext, input: LoginInput): { user: User; acce
     throw new KmsError('invalid', 'wrong user name or password');
   }
   ctx.note(takeSecondStep(ctx, user.id, step));
-  return logIn(ctx, user.id, lifetimes);
+  return logIn(ctx, user.id, lifetimes, { factor: factorIn(step) });
 }
 
 interface PasskeyLoginInput {
@@ -95,7 +96,13 @@ export function loginWithPasskey(
   ctx.identify?.(userId);
   if (!use) throw new KmsError('invalid', 'the passkey was not accepted');
   ctx.note(usePasskey(ctx, use));
-  return logIn(ctx, use.factor.userId, lifetimes);
+  return logIn(ctx, use.factor.userId, lifetimes, { factor: use.factor });
+}
+
+interface HowOpened {
+  readonly byProvider?: boolean;
+  /** The second factor that was proved. */
+  readonly factor?: Pick<SecondFactor, 'id'> | undefined;
 }
 
 /** Opens a session for a user who was authenticated here or by an identity provider, and returns the user as of now. */
@@ -103,9 +110,9 @@ export function logIn(
   ctx: PublicContext,
   userId: string,
   lifetimes: Lifetimes,
-  byProvider = false,
+  { byProvider = false, factor }: HowOpened = {},
 ): { user: User; accessToken: string } {
-  const opened = { userId, byProvider };
+  const opened = { userId, byProvider, factor: factor && { id: factor.id, at: ctx.world.now() } };
   const accessToken = openSession(ctx, opened, lifetimes);
   ctx.tx.users.noteLogin(userId, ctx.world.now());
   return { user: userIn(ctx.tx, opened), accessToken };

@@ -15,7 +15,7 @@ import type { PageRequest } from '../store/sql.ts';
 import type { KeyVersion } from '../store/tables/managed-key-versions.ts';
 import type { ManagedKey } from '../store/tables/managed-keys.ts';
 import type { Ring, RingService } from '../store/tables/rings.ts';
-import { authorize, isAllowed } from './authorization.ts';
+import { authorizeFurther, isAllowed } from './authorization.ts';
 import { accountOf, awsIdOf } from './aws-names.ts';
 import { type Context, needQuota } from './context.ts';
 import { needUnused, scheduleDeletion } from './key-dependents.ts';
@@ -34,6 +34,7 @@ import {
   needVersions,
   orderedUses,
   secretSettings,
+  touchVersions,
 } from './managed-key-rules.ts';
 import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
 import { countRings, needRingQuota } from './rings.ts';
@@ -109,7 +110,7 @@ export function insertKey(ctx: Context, input: NewKey, id: string = ctx.world.ne
     path: input.path,
     type,
     uses,
-    state: activateAt !== undefined && activateAt > now ? 'pre-active' : 'active',
+    state: activateAt !== undefined && activateAt > now ? 'pre-active' : (input.state ?? 'active'),
     derived,
     exportable,
     origin,
@@ -232,7 +233,7 @@ export function configureManagedKey(
   const { rotateAfter } = input;
   // Dates move the state, which takes a flag of its own.
   const isDated = input.activateAt !== undefined || input.deactivateAt !== undefined;
-  if (isDated) authorize(ctx.caller, 'key.state', { kind: 'named', name: key.name });
+  if (isDated) authorizeFurther(ctx, 'key.state', { kind: 'named', name: key.name }, keyRef(key));
   if (input.exportable === true && !key.exportable) {
     throw invalidField('exportable', 'expected false: a key that may not leave the appliance stays so');
   }
@@ -252,6 +253,7 @@ export function configureManagedKey(
     ...checkedDates(kept(input.activateAt, key.activateAt), kept(input.deactivateAt, key.deactivateAt)),
   };
   needVersions(key, change);
+  touchVersions(ctx, key, change);
   const updatedAt = world.now();
   // The former dates may have moved it already, and that stays.
   const state = stateOf(ctx, key);

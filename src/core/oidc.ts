@@ -17,6 +17,7 @@ import { localCaller } from './credential.ts';
 import { type Provider, providerOf } from './identity-provider.ts';
 import type { Lifetimes } from './links.ts';
 import { logIn } from './logins.ts';
+import { noteWayIn } from './persons.ts';
 import { addUser, findUser, userThing } from './users.ts';
 
 /** Claims of a validated ID token. */
@@ -167,9 +168,11 @@ export function loginByClaims(
   if (before?.issuer === issuer && before.subject !== subject) {
     throw refusal('forbidden', 'this user belongs to another person at the identity provider');
   }
+  // Without a second factor, those who run the provider could be this User now, and add one of their own.
+  if (!tx.secondFactors.has(userId)) noteWayIn({ tx, caller: localCaller }, userId);
   const granted = grantByClaims(ctx, userId, before?.granted ?? [], flagsGiven(provider, claims));
   tx.oidc.link({ userId, issuer, subject, granted });
-  return logIn(ctx, userId, lifetimes, true);
+  return logIn(ctx, userId, lifetimes, { byProvider: true });
 }
 
 /**

@@ -3,6 +3,7 @@
 // fill the store.
 import { concatBytes, equalBytes, fromBase64Url, toBase64Url, utf8 } from '../crypto/bytes.ts';
 import { hmacSha256 } from '../crypto/hash.ts';
+import { isSignedChallenge, type KeptAssertion } from '../crypto/kept-assertion.ts';
 import {
   creationOptions,
   type Passkey,
@@ -104,6 +105,14 @@ export function secondFactorOptions(place: PasskeyPlace, userId: string, factors
   return requestOptions(rp, newChallenge(place, { purpose: 'second-factor', userId }), known);
 }
 
+/** Browser options to sign a word about a request; undefined if none of the factors is a passkey for this page. */
+export function approvalOptions(place: PasskeyPlace, challenge: string, factors: readonly SecondFactor[]) {
+  const rp = relyingParty(place.origin);
+  const known = rp ? knownOf(factors, rp) : [];
+  if (!rp || known.length === 0) return undefined;
+  return { ...requestOptions(rp, challenge, known), userVerification: 'required' as const };
+}
+
 function knownOf(factors: readonly SecondFactor[], { rpId }: RelyingParty) {
   return factors.flatMap(({ credentialId, data }) =>
     credentialId !== undefined && data.kind === 'passkey' && data.rpId === rpId
@@ -155,6 +164,34 @@ export async function verifyPasskeyUse(
   const isAlone = subject.purpose === 'login';
   const counter = await verifyAssertion(sent, { ...data, credentialId }, { rp, isChallenge, isAlone });
   return { factor, data: { ...data, counter }, challenge: taken() };
+}
+
+/** A use of a passkey that signed a word, and its signature as the record of the word keeps it. */
+interface SignedWord {
+  readonly use: Omit<VerifiedUse, 'challenge'>;
+  readonly assertion: KeptAssertion;
+}
+
+/** The use of a passkey to sign a word; the authenticator verified who is there. Throws `invalid`. */
+export async function verifyApproval(
+  place: PasskeyPlace,
+  factor: SecondFactor | undefined,
+  challenge: string,
+  sent: SentAssertion,
+): Promise<SignedWord> {
+  const rp = needRelyingParty(place);
+  const { data, credentialId } = factor ?? {};
+  if (!factor || data?.kind !== 'passkey' || credentialId === undefined || data.rpId !== rp.rpId) {
+    throw new KmsError('invalid', 'the passkey was not accepted');
+  }
+  const isChallenge = (text: string): boolean => text === challenge;
+  const counter = await verifyAssertion(sent, { ...data, credentialId }, { rp, isChallenge, isAlone: true });
+  const { clientDataJSON, authenticatorData, signature } = sent.response;
+  const signed = { clientDataJSON, authenticatorData, signature };
+  const assertion = { credentialId, publicKey: data.publicKey, ...rp, ...signed };
+  // A record must not have what a verifier of the log refuses.
+  if (!isSignedChallenge(assertion, challenge)) throw new KmsError('invalid', 'the passkey was not accepted');
+  return { use: { factor, data: { ...data, counter } }, assertion };
 }
 
 function challengeCheck(place: PasskeyPlace, subject: ChallengeSubject) {

@@ -9,7 +9,9 @@ import type { Tables } from '../store/port.ts';
 import type { User as UserRow } from '../store/tables/users.ts';
 import { mayTouch } from './authorization.ts';
 import type { Context, PublicContext } from './context.ts';
+import { localCaller } from './credential.ts';
 import { type LinkSettings, linkTo, type Mail, resetMail } from './links.ts';
+import { noteWayIn } from './persons.ts';
 import { findUser, type UserRef, userThing } from './users.ts';
 
 /** The same answer to every request for a reset, before anything is looked up. */
@@ -38,7 +40,7 @@ interface ResetLink {
 
 /** A new link for the operator to hand over. */
 export function resetLink(
-  ctx: Omit<Context, 'handsOut' | 'did'>,
+  ctx: Omit<Context, 'handsOut' | 'did' | 'touches'>,
   input: { readonly user: UserRef; readonly links: LinkSettings },
 ): ResetLink {
   const user = findUser(ctx.tx, input.user);
@@ -47,6 +49,7 @@ export function resetLink(
     throw new KmsError('conflict', `the user ${user.username} has not completed the invite: invite them again`);
   }
   const { url, expiresAt } = newLink(ctx, user, input.links);
+  noteWayIn(ctx, user.id);
   ctx.note({ object: userThing(user) });
   return { username: user.username, resetUrl: url, expiresAt: timestamp(expiresAt) };
 }
@@ -85,6 +88,8 @@ export function completeReset(
   const user = checkReset(tx, input.token, now);
   tx.users.setPasswordHash(user.id, input.passwordHash, now);
   tx.userTokens.erase(user.id, 'reset');
+  // Without a second factor, those who run the mail could be this User now, and add one of their own.
+  if (!tx.secondFactors.has(user.id)) noteWayIn({ tx, caller: localCaller }, user.id);
   tx.sessions.endAllOf(user.id, now);
   ctx.identify?.(user.id);
   ctx.note({ object: userThing(user), changed: ['password'] });

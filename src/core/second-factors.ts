@@ -13,6 +13,7 @@ import { enrolFirst } from '../model/names.ts';
 import { timestamp } from '../model/timestamp.ts';
 import type { Store, Tables } from '../store/port.ts';
 import type { SecondFactor, TotpData } from '../store/tables/second-factors.ts';
+import { welcomeApprover } from './approvers.ts';
 import type { Caller, Context, PublicContext, Tenant } from './context.ts';
 import {
   newCreationOptions,
@@ -23,6 +24,7 @@ import {
   type VerifiedUse,
   verifyPasskeyUse,
 } from './passkeys.ts';
+import { noteWayIn } from './persons.ts';
 import { sessionOf } from './sessions.ts';
 import { findUser, type UserRef, userThing } from './users.ts';
 
@@ -91,14 +93,20 @@ function useProof({ tx, world }: Used, userId: string, proof: Proof | undefined)
   if (proof?.is === 'recovery-code' && secondFactors.useRecoveryCode(userId, proof.hash)) {
     return { changed: ['recoveryCodes'] };
   }
-  if (proof?.is === 'totp') {
-    const now = secondFactors.byId(userId, proof.factor.id);
-    if (now?.data.kind === 'totp' && now.data.lastStep < proof.data.lastStep) {
-      secondFactors.noteUse(now.id, proof.data, world.now());
-      return { objects: [factorThing(now)] };
-    }
-  }
-  throw new KmsError('invalid', 'the current password or the code is wrong', { denies: true });
+  if (proof?.is === 'totp') return useTotp({ tx, world }, userId, proof);
+  throw wrongProof();
+}
+
+function wrongProof(): KmsError {
+  return new KmsError('invalid', 'the current password or the code is wrong', { denies: true });
+}
+
+/** The same for a code of an app. */
+export function useTotp({ tx, world }: Used, userId: string, proof: Proof & { is: 'totp' }): ActivityDetails {
+  const now = tx.secondFactors.byId(userId, proof.factor.id);
+  if (now?.data.kind !== 'totp' || now.data.lastStep >= proof.data.lastStep) throw wrongProof();
+  tx.secondFactors.noteUse(now.id, proof.data, world.now());
+  return { objects: [factorThing(now)] };
 }
 
 /** Second factor presented at a login. */
@@ -179,14 +187,25 @@ export function takeSecondStep(ctx: Used, userId: string, step: SecondStep): Act
   throw new KmsError('invalid', message, { body: { message, ...step.wanted } });
 }
 
-/** Consumes the challenge and returns the passkey for the record. Throws `invalid`. */
-export function usePasskey({ tx, world }: Used, { factor, data, challenge }: VerifiedUse): ActivityDetails {
+/** The second factor that the step proves; a recovery code is none. */
+export function factorIn(step: SecondStep): SecondFactor | undefined {
+  if (step.is === 'passkey') return step.use.factor;
+  return step.is === 'code' && step.proof.is === 'totp' ? step.proof.factor : undefined;
+}
+
+/**
+ * Consumes the challenge, if it is one that is used up, and returns the passkey for the record. Throws `invalid`.
+ */
+export function usePasskey(
+  { tx, world }: Used,
+  { factor, data, challenge }: Omit<VerifiedUse, 'challenge'> & Partial<VerifiedUse>,
+): ActivityDetails {
   const now = world.now();
   const known = tx.secondFactors.byId(factor.userId, factor.id);
   // Two concurrent uses with the same sign count: one is from a copied passkey (Web Authentication §6.1.1).
   const isCopy = known?.data.kind === 'passkey' && data.counter > 0 && data.counter <= known.data.counter;
   if (!known || isCopy) throw new KmsError('invalid', 'the passkey was not accepted');
-  useChallenge(tx, challenge, now);
+  if (challenge) useChallenge(tx, challenge, now);
   tx.secondFactors.noteUse(factor.id, data, now);
   return { objects: [factorThing(factor)] };
 }
@@ -318,6 +337,7 @@ function added(ctx: Context, factor: SecondFactor): Answer<'finishTotp'> {
   if (tx.secondFactors.of(caller.id).length === 1) {
     tx.sessions.endAllOf(caller.id, world.now(), sessionOf(caller));
   }
+  welcomeApprover(ctx, caller.id);
   const secondFactor = factorAnswer(factor);
   if (tx.secondFactors.countRecoveryCodes(caller.id) > 0) {
     ctx.note({ object: factorThing(factor) });
@@ -374,13 +394,14 @@ export function renewRecoveryCodes(ctx: Context, { proof }: Proven): Answer<'ren
 
 /** For a user who lost all of them: the next login needs only the password. The sessions end. */
 export function resetSecondFactor(
-  ctx: Omit<Context, 'handsOut' | 'did'>,
+  ctx: Omit<Context, 'handsOut' | 'did' | 'touches'>,
   input: { readonly user: UserRef },
 ): { readonly username: string; readonly removed: number } {
   const { tx, world } = ctx;
   const user = findUser(tx, input.user);
   const removed = tx.secondFactors.eraseAllOf(user.id);
   tx.sessions.endAllOf(user.id, world.now());
+  noteWayIn(ctx, user.id);
   ctx.note({ object: userThing(user), changed: ['secondFactors', 'recoveryCodes'] });
   return { username: user.username, removed };
 }

@@ -47,6 +47,8 @@ export function authenticateToken(
 interface Opened {
   readonly userId: string;
   readonly byProvider: boolean;
+  /** The second factor that was last proved, and when. */
+  readonly factor?: { readonly id: string; readonly at: number } | undefined;
 }
 
 /**
@@ -73,7 +75,7 @@ interface Chain {
 /** Opens a session, or continues one under a new token, and returns the access token. */
 export function openSession(
   { tx, world, address }: PublicContext,
-  { userId, byProvider }: Opened,
+  { userId, byProvider, factor }: Opened,
   lifetimes: Lifetimes,
   { id, chainStartedAt }: Chain = { id: world.newId('sess'), chainStartedAt: world.now() },
 ): string {
@@ -88,6 +90,7 @@ export function openSession(
     expiresAt: expiry(now, chainStartedAt, lifetimes),
     usedAt: now,
     address: shownAddress(address),
+    factor,
   });
   tx.sessions.endBeyond(userId, mostOpen, now);
   tx.sessions.purgeBeyond(userId, mostRemembered, now);

@@ -17,6 +17,7 @@ import type { Context, PublicContext, Tenant } from './context.ts';
 import { localCaller } from './credential.ts';
 import { type Lifetimes, type LinkSettings, linkTo } from './links.ts';
 import { logIn } from './logins.ts';
+import { noteWayIn } from './persons.ts';
 import { addUser, userThing } from './users.ts';
 
 const prefix = 'kmssu_';
@@ -73,6 +74,7 @@ export function completeSetUp(
   const { tx, world, tenant } = ctx;
   checkSetUp(tx, { tenant, token, lifetimes }, world.now());
   const user = addUser({ tx, tenant, world, caller: localCaller }, { ...fields, flags: { '*': true } }, passwordHash);
+  noteWayIn({ tx, caller: localCaller }, user.id);
   // The request had no credential, but from now on this user can do everything.
   ctx.identify?.(user.id);
   ctx.note({ object: userThing(user), granted: ['*'] });

@@ -50,3 +50,8 @@ export function runningHmacSha256(key: Uint8Array): RunningSha256 {
 export function hkdfSha256(key: Uint8Array, label: string, length: number): Uint8Array {
   return hkdf(nobleSha256, key, undefined, utf8(label), length);
 }
+
+/** The same with a salt. */
+export function hkdfSha256Salted(key: Uint8Array, salt: Uint8Array, label: string, length: number): Uint8Array {
+  return hkdf(nobleSha256, key, salt, utf8(label), length);
+}

@@ -4,6 +4,7 @@ import type { Access, Endpoint } from '../api/endpoint.ts';
 import { type EndpointId, endpoints } from '../api/endpoints.ts';
 import { publicEndpoints, sealEndpoints, unsealBody } from '../api/system.ts';
 import { accountNotes, activityNotes, apikeyNotes } from './notes/access.ts';
+import { approvalNotes } from './notes/approvals.ts';
 import { assetNotes, encryptionNotes } from './notes/encryption.ts';
 import { keyOperationNotes } from './notes/key-operations.ts';
 import { asymNotes, keyringNotes } from './notes/keyrings.ts';
@@ -33,6 +34,7 @@ const notes: Readonly<Record<EndpointId | keyof typeof systemNotes, Note>> = {
   ...accountNotes,
   ...apikeyNotes,
   ...proofNotes,
+  ...approvalNotes,
   ...activityNotes,
   ...userNotes,
   ...loginNotes,

@@ -6,6 +6,7 @@ import type { Copies } from '../backup/service.ts';
 import { type Collected, type Collecting, collect, isLost } from '../backup/write.ts';
 import { unless } from '../client/unless.ts';
 import type { SharedNode } from '../cluster/shared-node.ts';
+import { unmetRules } from '../core/approval-rules.ts';
 import type { SealKeeper } from '../custody/seal-keeper.ts';
 import { KmsError } from '../errors.ts';
 import { sealName } from '../platform/data-dir.ts';
@@ -46,6 +47,8 @@ export async function examineServed(deps: ServedDeps): Promise<Examination> {
   examineShipping(copies, findings);
   examineStreaming(streaming, findings);
   await examineTang(deps, findings);
+  await examineGlass(deps, findings);
+  await examineRules(deps, findings);
   await examineSegments(deps, findings);
   if (deps.node) findings.take(await deps.node.examine(now));
   const { stores, release } = await collect(deps, { counted: false });
@@ -149,6 +152,36 @@ async function examineTang({ tangAllow, tenants, now }: ServedDeps, { add }: Fin
     const message = `Tang key pairs that were rotated and not used for ${oldTangPair} days: ${old.length}`;
     const advice = 'see `kms tang list`; delete those that nothing is bound to any more: they open old copies of disks';
     add('advice', 'tang-old-pairs', record.name, message, advice);
+  }
+}
+
+/** Reports rules that too few approvers can satisfy now, so that nothing that they cover can be done. */
+async function examineRules({ tenants, now }: ServedDeps, { add }: Findings): Promise<void> {
+  for (const { record, handle } of tenants.all) {
+    for (const { name, able, count } of await handle.store.transaction((tx) => unmetRules(tx, now()))) {
+      const approvals = count === 1 ? '1 approval' : `${count} approvals`;
+      const message = `the rule ${name} needs ${approvals}, and ${able} of its approvers can approve now`;
+      const advice =
+        'let its approvers add a second factor, or vouch for them again with `kms approval rule update RULE --vouch`; if too few are left to approve that, break the glass for it';
+      add('warning', 'rule-unmet', record.name, message, advice);
+    }
+  }
+}
+
+/** Reports broken glass until somebody acknowledges it. */
+async function examineGlass({ tenants }: ServedDeps, { add }: Findings): Promise<void> {
+  for (const { record, handle } of tenants.all) {
+    const broken = await handle.store.transaction(({ brokenGlass }) => brokenGlass.countOpen());
+    if (broken === 0) continue;
+    const times = broken === 1 ? 'once' : `${broken} times`;
+    const message = `the glass was broken ${times}: what needs approval was done without it`;
+    add(
+      'warning',
+      'glass-broken',
+      record.name,
+      message,
+      'look at `kms approval broken-glass`, and acknowledge what was justified',
+    );
   }
 }
 

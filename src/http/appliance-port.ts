@@ -6,6 +6,7 @@ import type { AnswerOf, BodyOf, ParamsOf, QueryOf, Sent } from '../api/endpoints
 import type { LocalId, LocalOf } from '../api/local-endpoints.ts';
 import type { Overview } from '../api/overview.ts';
 import type { SealStatus, UnsealStep } from '../api/system.ts';
+import type { Notifier } from '../core/approval-notices.ts';
 import type { World } from '../core/context.ts';
 import type { Origin } from '../core/credential.ts';
 import type { KeyWorker } from '../core/key-rehearsal.ts';
@@ -80,6 +81,8 @@ export interface OpenState {
   readonly keyWorker: KeyWorker;
   readonly meter: Meter;
   readonly local: LocalHandlers;
+  /** Aborted when it is about to be closed, so that nothing waits that it would wait for. */
+  readonly closing: AbortSignal;
   readiness(): Readiness;
   /** Why writes are refused now, while reads continue; undefined if they are allowed. */
   refuseWrites(): KmsError | undefined;
@@ -147,6 +150,8 @@ export interface LocalInput<E> {
   readonly params: ParamsOf<E>;
   readonly query: QueryOf<E>;
   readonly body: Sent<BodyOf<E>>;
+  /** The digest of the plan that the request belongs to, if it names one. */
+  readonly plan?: string;
 }
 
 /**
@@ -174,6 +179,8 @@ export interface People {
   readonly oidc: OidcClient;
   /** Absent if no mail is set up. */
   readonly mailer?: Mailer;
+  /** Absent if approvers are told by no webhook. */
+  readonly notifier?: Notifier;
 }
 
 export interface PeopleOptions {
@@ -182,13 +189,14 @@ export interface PeopleOptions {
   readonly tokens: TokenVerifier;
   readonly lifetimes?: Partial<Lifetimes>;
   readonly mailer?: Mailer;
+  readonly notifier?: Notifier;
   /** Number of nodes that serve the same people: the limits against guessing and flooding are divided by it. */
   readonly nodes?: (() => number) | undefined;
 }
 
 export function peopleOf(
   { elapsed, random }: Pick<World, 'elapsed' | 'random'>,
-  { hasher, oidc, tokens, lifetimes, mailer, nodes }: PeopleOptions,
+  { hasher, oidc, tokens, lifetimes, mailer, notifier, nodes }: PeopleOptions,
 ): People {
   return {
     hasher,
@@ -200,5 +208,6 @@ export function peopleOf(
     oidc,
     lifetimes: { ...defaultLifetimes, ...lifetimes },
     ...(mailer && { mailer }),
+    ...(notifier && { notifier }),
   };
 }

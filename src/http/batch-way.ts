@@ -2,7 +2,8 @@
 // is known by its certificate, each act is authorized and done in a savepoint, and each has its record. The answer
 // waits until all of that is durable.
 import { activityRecord } from '../core/activity.ts';
-import type { Caller, Context, Tenant, World } from '../core/context.ts';
+import type { NeedsWords, Wait } from '../core/approval-decision.ts';
+import type { Caller, Context, FurtherAct, Tenant, World } from '../core/context.ts';
 import { authenticate, authenticateCertificate, type Bearer, noteKeyUse } from '../core/credential.ts';
 import { rehearse } from '../core/key-rehearsal.ts';
 import { inPlace, type KeyWork } from '../core/key-work.ts';
@@ -12,7 +13,10 @@ import type { ActivityDetails } from '../model/activity-details.ts';
 import type { Transaction } from '../store/port.ts';
 import type { Slices } from '../store/sql.ts';
 import type { AppliancePort, OpenState } from './appliance-port.ts';
+import { tell } from './approval-notices.ts';
+import { overError } from './approval-stage.ts';
 import { type FairQueue, Turn } from './fair-queue.ts';
+import { untilDecided } from './held-requests.ts';
 import type { ApiRequest } from './request.ts';
 import { atOnce } from './route.ts';
 import type { TenantHandle } from './tenant-directory.ts';
@@ -29,6 +33,8 @@ interface Act {
   readonly props: Readonly<Record<string, unknown>>;
 }
 
+type Actors = Pick<Context, 'tenant' | 'world' | 'address'>;
+
 export class BatchContext implements Context {
   readonly tx: Transaction;
   readonly caller: Caller;
@@ -39,14 +45,23 @@ export class BatchContext implements Context {
   readonly acts: Act[] = [];
   /** The note of the act under way. */
   deed: ActivityDetails | undefined = undefined;
+  /** Further things that the act under way does. */
+  further: FurtherAct[] = [];
+  /** The request for approval that the only act was held for; it makes no other. */
+  readonly held: string | undefined;
+  /** Set if the last act waits for approval. */
+  waits: Wait | undefined = undefined;
+  /** The reason for that. */
+  needs: NeedsWords | undefined = undefined;
 
-  constructor(tx: Transaction, caller: Caller, actors: Pick<Context, 'tenant' | 'world' | 'address'>, dialect: string) {
+  constructor(tx: Transaction, caller: Caller, actors: Actors, dialect: string, held?: string) {
     this.tx = tx;
     this.caller = caller;
     this.tenant = actors.tenant;
     this.world = actors.world;
     this.address = actors.address;
     this.dialect = dialect;
+    this.held = held;
   }
 
   note(deed: ActivityDetails): void {
@@ -54,6 +69,10 @@ export class BatchContext implements Context {
   }
 
   handsOut(): void {}
+
+  touches(what: FurtherAct): void {
+    this.further.push(what);
+  }
 
   did(): void {}
 }
@@ -68,15 +87,20 @@ interface Batch<R> {
   readonly proof?: string | undefined;
   /** Whether some of its work is to be done on another thread first. */
   readonly isCostly: boolean;
+  /** Whether it is one act, so that it can be held and tried again. */
+  readonly isSingle: boolean;
   /** Whether it may take more than one turn of the event loop. */
   readonly isLong: boolean;
   run(ctx: BatchContext, work: KeyWork): Slices<R>;
+  /** The result of a batch whose only act is refused. */
+  refusal(error: KmsError): R;
 }
 
 interface BatchResult<R> {
   readonly value: R;
   readonly caller: Caller;
   readonly acts: readonly Act[];
+  readonly waits: Wait | undefined;
 }
 
 /** The refusal of a client whose certificate proves nothing here, or no longer. */
@@ -91,8 +115,24 @@ export class BatchWay {
     this.#queue = queue;
   }
 
-  /** Throws `unauthenticated`, and as the store does. */
+  /** Throws `unauthenticated`, and as the store does. An act that waits may be held, and tried once more. */
   async run<R>(request: ApiRequest, open: OpenState, handle: TenantHandle, batch: Batch<R>): Promise<BatchResult<R>> {
+    const result = await this.#runOnce(request, open, handle, batch);
+    const { waits } = result;
+    if (waits?.isNew) tell({ appliance: this.#appliance, open, handle }, { kind: 'request', id: waits.id });
+    if (!waits?.holds || !batch.isSingle) return result;
+    const state = await untilDecided(waits, { open, handle }, this.#appliance.world, request);
+    if (state === 'granted') return this.#runOnce(request, open, handle, batch, waits.id);
+    return state === undefined ? result : { ...result, value: batch.refusal(overError(waits, state)) };
+  }
+
+  async #runOnce<R>(
+    request: ApiRequest,
+    open: OpenState,
+    handle: TenantHandle,
+    batch: Batch<R>,
+    held?: string,
+  ): Promise<BatchResult<R>> {
     const refusal = open.refuseWrites();
     if (refusal) throw refusal;
     const turn = new Turn(this.#queue, handle.tenant.id, () => this.#asker(request, handle, batch));
@@ -103,7 +143,7 @@ export class BatchWay {
       const rest = this.#appliance.requestTurn();
       if (rest) await rest;
       try {
-        return await this.#transact(request, handle, batch, prepared?.work ?? inPlace(this.#appliance.world));
+        return await this.#transact(request, handle, batch, prepared?.work ?? inPlace(this.#appliance.world), held);
       } finally {
         prepared?.wipe();
       }
@@ -155,8 +195,9 @@ export class BatchWay {
     { tenant, store }: TenantHandle,
     batch: Batch<R>,
     work: KeyWork,
+    held: string | undefined,
   ): Promise<BatchResult<R>> {
-    const decide = (tx: Transaction) => this.#decide(tx, request, tenant, batch, work);
+    const decide = (tx: Transaction) => this.#decide(tx, request, tenant, batch, work, held);
     const done = batch.isLong
       ? await store.transactionInSlices(decide)
       : await store.transaction((tx) => atOnce(decide(tx)));
@@ -171,6 +212,7 @@ export class BatchWay {
     tenant: Tenant,
     batch: Batch<R>,
     work: KeyWork,
+    held: string | undefined,
   ): Slices<BatchResult<R> | undefined> {
     const { world } = this.#appliance;
     const { remoteAddress: address } = request;
@@ -185,12 +227,12 @@ export class BatchWay {
       return undefined;
     }
     noteKeyUse(tx, caller, world.now());
-    const ctx = new BatchContext(tx, caller, { tenant, world, address }, dialect);
+    const ctx = new BatchContext(tx, caller, { tenant, world, address }, dialect, held);
     const value = yield* batch.run(ctx, work);
     for (const act of ctx.acts) {
       const { granted: validAction, props: more, ...told } = act;
       tx.record(activityRecord(world, { ...by, ...told, validAction, props: { ...props, ...more } }));
     }
-    return { value, caller, acts: ctx.acts };
+    return { value, caller, acts: ctx.acts, waits: ctx.waits };
   }
 }

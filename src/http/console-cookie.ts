@@ -86,13 +86,20 @@ function isOwnPage(request: ApiRequest, base: string): boolean {
 
 /**
  * The origin that the browser sends, if its host is the host of this request, as a tenant may be reached by several;
- * else the origin of `base`.
+ * else the origin of `base`. Browsers send none with a GET: if they say that the page is of this origin, the host is
+ * that of the request.
  */
 export function originOf(request: ApiRequest, base: string): string {
-  const said = headerOf(request, 'origin') ?? '';
+  const own = new URL(base);
+  const here = hostOf(request)?.text;
+  const said = headerOf(request, 'origin');
+  if (said === undefined) {
+    const isOfPage = headerOf(request, 'sec-fetch-site') === 'same-origin' && here !== undefined;
+    return isOfPage ? `${own.protocol}//${here}` : own.origin;
+  }
   const page = /^https?:/i.test(said) && URL.canParse(said) ? new URL(said) : undefined;
   const host = page && readAuthority(page.host)?.text;
-  return page && host !== undefined && host === hostOf(request)?.text ? page.origin : new URL(base).origin;
+  return page && host !== undefined && host === here ? page.origin : own.origin;
 }
 
 function tokenIn(cookies: string, name: string, key: Uint8Array): string | undefined {

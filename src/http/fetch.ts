@@ -9,7 +9,16 @@ import { respond } from './respond.ts';
 export interface RequestEnv
   extends Pick<
     ApiRequest,
-    'local' | 'remoteAddress' | 'certificate' | 'tenant' | 'surface' | 'tangClients' | 'awsRegion' | 'sentHost' | 'room'
+    | 'local'
+    | 'remoteAddress'
+    | 'certificate'
+    | 'tenant'
+    | 'surface'
+    | 'tangClients'
+    | 'awsRegion'
+    | 'sentHost'
+    | 'room'
+    | 'isGone'
   > {
   /** Default: the headers of the request. */
   readonly headers?: ApiRequest['headers'] | undefined;

@@ -3,8 +3,8 @@
 import type { z } from 'zod';
 import type { Endpoint } from '../api/endpoint.ts';
 import { inexactNumber } from '../api/exact-json.ts';
+import { problemOf, valueAt } from '../api/input-problems.ts';
 import { defaultLimit, type PageInfo } from '../api/page.ts';
-import { kindOf, withArticle } from '../api/values.ts';
 import type { World } from '../core/context.ts';
 import { openCursor, sealCursor } from '../core/cursors.ts';
 import { WrittenItems, type WrittenPage } from '../core/pages.ts';
@@ -17,7 +17,7 @@ import type { AppliancePort, OpenState } from './appliance-port.ts';
 import type { BodyRead } from './body.ts';
 import type { Codec } from './codec.ts';
 import { type ConsoleCookie, originOf } from './console-cookie.ts';
-import { type ApiRequest, type Credential, programsCertificate, queryOf } from './request.ts';
+import { type ApiRequest, type Credential, planOf, programsCertificate, queryOf } from './request.ts';
 import { mostFields, StaleCall } from './respond.ts';
 import type { Input, PathParams } from './route.ts';
 import { baseUrlOf, type TenantHandle } from './tenant-directory.ts';
@@ -111,8 +111,19 @@ export class EndpointInput implements Input<unknown>, CheckedInput {
 
   /** The first fault of the input. Ask for it only once the caller is admitted, and before reading the parts below. */
   get problem(): KmsError | undefined {
-    this.#checked ??= checkInput(this.endpoint, this.handle, this.raw);
+    this.#checked ??= this.#check();
     return this.#checked.error;
+  }
+
+  #check(): Checked {
+    try {
+      // A surface of another system has no plans.
+      if (this.known.dialect === undefined) planOf(this.request);
+      return checkInput(this.endpoint, this.handle, this.raw);
+    } catch (error) {
+      if (error instanceof KmsError && error.code === 'invalid') return { error };
+      throw error;
+    }
   }
 
   get #input(): CheckedInput {
@@ -279,34 +290,4 @@ function wrongFields(fields: ReadonlyMap<string, string>, whole: string): KmsErr
   const [first] = fields;
   const message = first ? `${first[0]}: ${first[1]}` : `${whole}: not valid`;
   return new KmsError('invalid', message, { fields: Object.fromEntries(fields) });
-}
-
-function problemOf(issue: Issue, value: unknown): string {
-  if (value === undefined) return 'is required';
-  switch (issue.code) {
-    case 'invalid_type':
-      return issue.expected === 'int' || (issue.expected === 'number' && typeof value === 'number')
-        ? 'must be an integer'
-        : `expected ${withArticle(issue.expected)}, got ${kindOf(value)}`;
-    case 'invalid_value':
-      return `must be ${issue.values.map((each) => `'${String(each)}'`).join(' or ')}`;
-    case 'too_small':
-      return issue.origin === 'string' ? 'must not be empty' : `must be at least ${issue.minimum}`;
-    case 'too_big':
-      return issue.maximum === Number.MAX_SAFE_INTEGER
-        ? `must be an integer of at most ${issue.maximum}: a larger one cannot be kept exactly`
-        : `must be at most ${issue.maximum}`;
-    default:
-      return issue.message;
-  }
-}
-
-/** The value at a path of the input, own properties only. */
-function valueAt(input: unknown, path: readonly PropertyKey[]): unknown {
-  let value = input;
-  for (const key of path) {
-    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
-    value = Reflect.get(value, key);
-  }
-  return value;
 }

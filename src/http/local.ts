@@ -9,7 +9,8 @@ import { sealedError } from './admission.ts';
 import type { AppliancePort, State } from './appliance-port.ts';
 import { readJsonBody } from './body.ts';
 import { checkParts, rawInput } from './input.ts';
-import { type ApiRequest, headerOf } from './request.ts';
+import { approveLocal, type LocalApproval } from './local-approvals.ts';
+import { type ApiRequest, headerOf, planOf } from './request.ts';
 import { brokenOff } from './request-log.ts';
 import { answered, type Outcome, type RequestResult, refused, streamed, unknownPath } from './respond.ts';
 import type { PathParams, RequestScope, ServedPath, TenantRoutes } from './route.ts';
@@ -37,6 +38,22 @@ function ofMachine(cause: unknown): unknown {
   return new KmsError('unavailable', message, { cause: error.cause, ...(hint !== undefined && { hint }) });
 }
 
+/** Does an act, and tells its approval how it ended. */
+async function approved<R>(approval: LocalApproval | undefined, act: () => Promise<R>): Promise<R> {
+  if (!approval) return act();
+  try {
+    const done = await act();
+    approval.done();
+    return done;
+  } catch (cause) {
+    const { status } = refused(ofMachine(cause));
+    // Otherwise a part of it may have been done.
+    if (status < 500) await approval.undone(status);
+    else approval.done();
+    throw cause;
+  }
+}
+
 export function serveLocal(appliance: AppliancePort, endpoint: LocalEndpoint & { readonly id: LocalId }): ServedPath {
   const { id, method, path, access, changes = method !== 'GET' } = endpoint;
   const type = endpoint.binary ? 'application/octet-stream' : endpoint.text;
@@ -62,7 +79,9 @@ export function serveLocal(appliance: AppliancePort, endpoint: LocalEndpoint & {
       const body = endpoint.body && (await readJsonBody(request, { limit, kept: 'all', holder: localCaller.id }));
       const checked = checkParts(endpoint, { ...rawInput(endpoint, request, params), body });
       if (checked.error) throw checked.error;
-      const answer = await handle(checked.input);
+      const plan = planOf(request);
+      const approval = state.sealed ? undefined : await approveLocal(appliance, state, id, request, checked.input);
+      const answer = await approved(approval, () => handle({ ...checked.input, ...(plan !== undefined && { plan }) }));
       if (type === undefined) return { outcome: answered(answer) };
       // Cast: the types of the handlers ensure that these endpoints answer pieces.
       const pieces = answer as AsyncIterable<string | Uint8Array>;

@@ -2,17 +2,12 @@
 // record, reply. The tenant's data is read and written in one transaction with the activity record, and the answer
 // waits until that is durable.
 import type { Endpoint } from '../api/endpoint.ts';
-import { activityRecord } from '../core/activity.ts';
-import { byOperator } from '../core/authorization.ts';
 import type { Caller } from '../core/context.ts';
 import { Bearer, localCaller, noteKeyUse } from '../core/credential.ts';
-import { proofProps } from '../core/proofs/proof-answers.ts';
 import { noteSessionUse, purgeSessions } from '../core/sessions.ts';
 import { KmsError } from '../errors.ts';
-import type { ActivityDetails } from '../model/activity-details.ts';
 import { longestPage } from '../model/json.ts';
-import { ownRecordHeader } from '../model/names.ts';
-import type { ActivityInput, Tables, Transaction } from '../store/port.ts';
+import type { Tables, Transaction } from '../store/port.ts';
 import type { Slices } from '../store/sql.ts';
 import {
   type Admission,
@@ -25,13 +20,17 @@ import {
   sealedError,
   unknownOf,
 } from './admission.ts';
-import { encodeAnswer, listAnswer } from './answer.ts';
+import { listAnswer } from './answer.ts';
 import type { AppliancePort, State } from './appliance-port.ts';
+import { tell } from './approval-notices.ts';
+import { overError, type WaitingOutcome } from './approval-stage.ts';
 import { type BodyRead, readDecodedBody, readJsonBody } from './body.ts';
 import { consoleCookieOf } from './console-cookie.ts';
 import { type FairQueue, Turn } from './fair-queue.ts';
+import { type Held, untilDecided } from './held-requests.ts';
 import { EndpointInput, type KnownRequest, rawInput } from './input.ts';
 import { OperationContext } from './operation-context.ts';
+import { changedMeanwhile, operate, operateInSlices } from './operation-stage.ts';
 import {
   type PlainOperation,
   type PlainPreparation,
@@ -41,16 +40,13 @@ import {
   throwing,
   traitsOf,
 } from './plain-route.ts';
+import { record, recordOutcome } from './record-stage.ts';
 import type { AnswerRoom, ApiRequest } from './request.ts';
 import { failed, type Outcome, type RequestResult, refusalOf, refused } from './respond.ts';
 import type { PathParams, ServedPath } from './route.ts';
 import type { EndpointCall } from './surface.ts';
 import { baseUrlOf, resolveTenant, type TenantHandle } from './tenant-directory.ts';
-import { type Watch, watchOf } from './watches.ts';
-
-const changedMeanwhile = new KmsError('unavailable', 'the credential changed meanwhile; try again');
-
-type Recorded = Pick<ActivityInput, 'keyid' | 'ringname' | 'validAction'> & Partial<Pick<ActivityInput, 'props'>>;
+import { watchOf } from './watches.ts';
 
 export class EndpointWay {
   /** Its entry in the router. */
@@ -125,8 +121,12 @@ export class EndpointWay {
     return { request, open, handle, credential, cookie, codec, dialect, props, isHidden, isStale, raw };
   }
 
-  /** One function, since each further `await` costs a hundredth of an encrypt. */
-  async #run(known: KnownRequest): Promise<RequestResult> {
+  /**
+   * One function, since each further `await` costs a hundredth of an encrypt.
+   *
+   * @param held the request for approval that the act was held for; it is not held a second time.
+   */
+  async #run(known: KnownRequest, held?: Held): Promise<RequestResult> {
     const { handle, credential, request } = known;
     const endpoint = this.#endpoint;
     const route = this.#route;
@@ -139,7 +139,7 @@ export class EndpointWay {
     if (endpoint.body || (endpoint.paginated && room)) {
       try {
         asker = this.#authorizeNow(known) ?? (await this.#authorizeForCertain(known));
-        if (endpoint.body) body = await this.#readBody(known, asker);
+        if (endpoint.body) body = held?.body ?? (await this.#readBody(known, asker));
         if (endpoint.paginated && room) operation = (await takeRoom(room, tenant, asker)) ?? operation;
       } catch (error) {
         return this.#reply({ outcome: failed(error), action, tenant }, known);
@@ -156,7 +156,7 @@ export class EndpointWay {
       }
     }
     const input = new EndpointInput(this.#appliance, endpoint, known, body);
-    const ctx = new OperationContext(handle.tenant, this.#appliance.world, request, known);
+    const ctx = new OperationContext(handle.tenant, this.#appliance.world, request, known, held?.id);
     let served: RequestResult;
     try {
       if ('prepare' in route) operation ??= this.#shortWay(input, route) ?? (await this.#prepare(input, route, turn));
@@ -170,8 +170,47 @@ export class EndpointWay {
     } finally {
       turn?.leave();
     }
+    this.#tellOf(served.outcome, ctx, known);
+    const again = held || !('waits' in served.outcome) ? undefined : await this.#hold(served, known, body);
+    if (again) return again;
     if (endpoint.paginated) served.outcome = await listAnswer(served.outcome, known, this.#appliance.turn);
     return this.#reply(served, known, ctx.stream);
+  }
+
+  /** Tells those whom a new request, or broken glass, concerns. */
+  #tellOf(outcome: Outcome, { approval }: OperationContext, { open, handle }: KnownRequest): void {
+    const around = { appliance: this.#appliance, open, handle };
+    // Cast: the outcome of an act that waits.
+    const waits = 'waits' in outcome ? (outcome as WaitingOutcome).waits : undefined;
+    if (waits?.isNew) tell(around, { kind: 'request', id: waits.id });
+    if (typeof approval?.glass === 'string' && outcome.status < 400)
+      tell(around, { kind: 'glass', id: approval.glass });
+  }
+
+  /**
+   * Waits for the decision of others, if the rules want that, and returns the answer then; undefined if the present
+   * answer stands. Meanwhile it holds nothing that other requests wait for.
+   */
+  async #hold(
+    served: RequestResult,
+    known: KnownRequest,
+    body: BodyRead | undefined,
+  ): Promise<RequestResult | undefined> {
+    // Cast: the caller looked.
+    const { waits } = served.outcome as WaitingOutcome;
+    const { request } = known;
+    if (!waits.holds) return undefined;
+    request.room?.release();
+    request.body.release?.();
+    try {
+      const state = await untilDecided(waits, known, this.#appliance.world, request);
+      if (state === undefined) return undefined;
+      if (state !== 'granted') return this.#reply({ ...served, outcome: refused(overError(waits, state)) }, known);
+      request.body.reclaim?.();
+    } catch (error) {
+      return this.#reply({ ...served, outcome: failed(error) }, known);
+    }
+    return this.#run(known, { id: waits.id, body });
   }
 
   /**
@@ -264,8 +303,8 @@ export class EndpointWay {
     const admission = this.#authorize(tx, input, ctx);
     if (!admission) return this.#unknown(input);
     const { refusal } = admission;
-    const outcome = refusal ? refused(refusal) : this.#operate(input, ctx, operation);
-    return this.#recordActivity(ctx, admission, outcome);
+    const outcome = refusal ? refused(refusal) : operate(input, ctx, operation, admission);
+    return recordOutcome(ctx, this.#endpoint, admission, outcome);
   }
 
   *#decideInSlices(
@@ -277,8 +316,8 @@ export class EndpointWay {
     const admission = this.#authorize(tx, input, ctx);
     if (!admission) return this.#unknown(input);
     const { refusal } = admission;
-    const outcome = refusal ? refused(refusal) : yield* this.#operateInSlices(input, ctx, work);
-    return this.#recordActivity(ctx, admission, outcome);
+    const outcome = refusal ? refused(refusal) : yield* operateInSlices(input, ctx, work, admission);
+    return recordOutcome(ctx, this.#endpoint, admission, outcome);
   }
 
   #decidePublic(
@@ -288,14 +327,14 @@ export class EndpointWay {
     operation: PlainOperation | undefined,
   ): RequestResult {
     ctx.enter(tx);
-    const outcome = this.#operate(input, ctx, operation);
+    const outcome = operate(input, ctx, operation);
     const { identified } = ctx;
     const refusedBy = identified?.how?.refusedBy;
     const served = { outcome, action: this.#traits.action, tenant: ctx.tenant.id, refusedBy };
     if (!identified) return served;
     const { userId: keyid } = identified;
     if (keyid !== undefined) {
-      this.#record(ctx, { keyid, ringname: '', validAction: outcome.status < 400 }, outcome.status);
+      record(ctx, this.#endpoint, { keyid, ringname: '', validAction: outcome.status < 400 }, outcome.status);
       return { ...served, keyid };
     }
     // A write in place of the record, so that the time does not reveal whether the user exists.
@@ -327,74 +366,6 @@ export class EndpointWay {
     return { outcome: refused(unknownOf(credential, request)), action: this.#traits.action, tenant, granted: false };
   }
 
-  /** Runs the operation in a savepoint; if there is no room for the answer, it is rolled back. */
-  #operate(input: EndpointInput, ctx: OperationContext, operation: PlainOperation | undefined): Outcome {
-    const { problem } = input;
-    if (problem) return refused(problem, this.#endpoint.silent400);
-    try {
-      input.needShown(ctx.tx);
-      if (!operation) throw changedMeanwhile;
-      return ctx.tx.savepoint(() => this.#encode(input, ctx, operation(ctx, input)));
-    } catch (error) {
-      ctx.failed(error);
-      return refused(error, this.#endpoint.silent400);
-    }
-  }
-
-  #encode(input: EndpointInput, ctx: OperationContext, given: unknown): Outcome {
-    const { watchable } = this.#endpoint;
-    if (!watchable || !ctx.watch) return encodeAnswer(input, ctx, given);
-    const { headers, isKnown } = ctx.watch.match(given, watchable.apart);
-    if (isKnown) return { status: 304, body: {}, content: null, headers };
-    const outcome = encodeAnswer(input, ctx, given);
-    return { ...outcome, headers: { ...outcome.headers, ...headers } };
-  }
-
-  *#operateInSlices(input: EndpointInput, ctx: OperationContext, { slices }: PlainSlices): Slices<Outcome> {
-    const { problem } = input;
-    if (problem) return refused(problem, this.#endpoint.silent400);
-    try {
-      input.needShown(ctx.tx);
-      return yield* ctx.tx.savepointInSlices(function* () {
-        return encodeAnswer(input, ctx, yield* slices(ctx, input));
-      });
-    } catch (error) {
-      ctx.failed(error);
-      return refused(error, this.#endpoint.silent400);
-    }
-  }
-
-  #recordActivity(ctx: OperationContext, admission: Admission, outcome: Outcome): RequestResult {
-    const { tx, handedOut, isDenied, statuses: did, deeds, tenant, world, dialect } = ctx;
-    const { ringname, caller, refusal } = admission;
-    const granted = refusal === undefined && !isDenied;
-    // Counted here, since a refusal may hand out a key too, while its other effects are rolled back.
-    if (handedOut) tx.keyUses.count(handedOut.kind, handedOut.id, { at: world.now(), by: caller.id });
-    const by = proofProps(caller);
-    const recorded = { keyid: caller.id, ringname, validAction: granted, ...(by && { props: by }) };
-    let id = '';
-    const statuses = ctx.watch && granted ? recordWatch(ctx, ctx.watch, recorded, outcome) : did;
-    for (const [n, status] of (statuses ?? [outcome.status]).entries()) {
-      id = this.#record(ctx, recorded, status, deeds[n]);
-    }
-    const tellsRecord = this.#endpoint.id === 'searchActivity';
-    const told = tellsRecord ? { ...outcome, headers: { ...outcome.headers, [ownRecordHeader]: id } } : outcome;
-    const { action } = this.#traits;
-    return { outcome: told, action, keyid: caller.id, tenant: tenant.id, granted, ringname, dialect, did };
-  }
-
-  /** Returns the record's id. */
-  #record(ctx: OperationContext, recorded: Recorded, status: number, one?: ActivityDetails): string {
-    const { deed = one, address, identified, world, dialect, props: facts } = ctx;
-    const how = identified?.how;
-    const own = this.#traits.isActOfOperator && recorded.validAction ? byOperator : how && { ...how };
-    const told = recorded.props ? { ...recorded.props, ...own } : own;
-    const props = dialect === undefined ? told : { ...told, ...facts, dialect };
-    const made = activityRecord(world, { ...recorded, action: this.#traits.action, status, props, deed, address });
-    ctx.tx.record(made);
-    return made.id;
-  }
-
   /** The answer with the headers that depend on the caller. `stream` is the one that the operation began, if any. */
   #reply(served: RequestResult, known: KnownRequest, stream?: Outcome['stream']): RequestResult {
     const { open, handle, request, cookie, codec } = known;
@@ -406,16 +377,6 @@ export class EndpointWay {
     const gone = served.outcome.status === 503 ? goneMeanwhile(open, request, handle) : undefined;
     return gone ? { ...served, outcome: refused(gone) } : served;
   }
-}
-
-/** Records a poll as one, if it is due; returns the statuses of the records that any other request gets. */
-function recordWatch(ctx: OperationContext, watch: Watch, recorded: Recorded, { status }: Outcome): readonly number[] {
-  if (!watch.isDue) return [];
-  watch.noteRecord();
-  if (!watch.polls) return [status];
-  const { world, address } = ctx;
-  ctx.tx.record(activityRecord(world, { ...recorded, action: 'session.watch', status, address }));
-  return [];
 }
 
 /** The credential that the surface found, the request's own (`credentialOf`), or a console page's cookie. */

@@ -3,8 +3,10 @@
 import { getPath, getQueryParam } from 'hono/utils/url';
 import type { Bearer, Proven } from '../core/credential.ts';
 import type { PresentedCertificate } from '../core/proofs/client-certificates.ts';
+import { invalidField } from '../errors.ts';
 import type { AddressSet } from '../model/addresses.ts';
-import { consoleHeader } from '../model/names.ts';
+import { isHex } from '../model/json.ts';
+import { consoleHeader, planHeader } from '../model/names.ts';
 
 /** The bytes of a request's body, read only on demand. */
 export interface BodySource {
@@ -13,6 +15,10 @@ export interface BodySource {
    * needed. Throws `unavailable` if too many bytes of bodies are held already, `invalid` if the body breaks off.
    */
   read(limit: number, holder: string | undefined): Promise<Uint8Array | undefined>;
+  /** Gives back the room that the body takes while its request waits for people; absent where none is counted. */
+  release?(): void;
+  /** Takes that room again. Throws `unavailable` if there is none. */
+  reclaim?(): void;
 }
 
 /** The tenant and caller that an answer is accounted to. */
@@ -31,6 +37,8 @@ export interface AnswerRoom {
   takeNow(bytes: number, holder: Holder): void;
   /** Sets how many bytes are still to be sent, and gives back what was reserved beyond them. */
   left(bytes: number): void;
+  /** Gives back all that was reserved: there will be another answer. */
+  release(): void;
   /** Breaks the connection, so that an incomplete answer does not look whole. */
   cut(): void;
 }
@@ -82,6 +90,13 @@ export const emptyBody: BodySource = { read: async () => new Uint8Array() };
 export function headerOf({ headers }: Pick<ApiRequest, 'headers'>, name: string): string | undefined {
   const value = headers[name];
   return typeof value === 'object' ? value.join(', ') : value;
+}
+
+/** The digest of the plan that the request belongs to; undefined if it names none. Throws `invalid`. */
+export function planOf(request: Pick<ApiRequest, 'headers'>): string | undefined {
+  const digest = headerOf(request, planHeader);
+  if (digest === undefined || isHex(digest, 64)) return digest;
+  throw invalidField(planHeader, 'expected the digest of a plan: SHA-256, 64 hex digits in lower case');
 }
 
 /** Headers of requests that pages make. Browsers add their certificates to these, whatever page it is. */

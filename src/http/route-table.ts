@@ -44,6 +44,7 @@ import { rewrapKeys } from '../core/wrappings.ts';
 import { beside, listed, type RoutesOf, readerOf } from './route.ts';
 import { activityRoutes } from './routes/activity.ts';
 import { accountRef, alongRoutes, ringRef } from './routes/along.ts';
+import { approvalRoutes } from './routes/approvals.ts';
 import { managedKeyRoutes } from './routes/managed-keys.ts';
 import { oidcRoutes } from './routes/oidc.ts';
 import { loginRoutes, userRoutes } from './routes/people.ts';
@@ -153,6 +154,7 @@ export const routes: RoutesOf<EndpointId> = {
   ...accountRoutes,
   ...apikeyRoutes,
   ...proofRoutes,
+  ...approvalRoutes,
   ...activityRoutes,
   ...userRoutes,
   ...loginRoutes,

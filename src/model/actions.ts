@@ -28,6 +28,17 @@ const withoutFlag = [
   'kmip.query',
   'tang.recover',
   'asset.signing-keys',
+  'approval.list-rules',
+  'approval.list',
+  'approval.request',
+  'approval.approve',
+  'approval.deny',
+  'approval.withdraw',
+  'approval.expire',
+  'approval.vouch',
+  'approval.break-glass',
+  'approval.acknowledge',
+  'admin.make',
   'system.overview',
   'system.names',
   'system.unseal',
@@ -56,6 +67,7 @@ export const readActions: ReadonlySet<string> = new Set([
   'session.refresh',
   'user.list-second-factors',
   'asset.signing-keys',
+  'approval.list-rules',
 ]);
 
 export const maxActionLength = 256;

@@ -15,8 +15,11 @@ export interface ResourceRef {
   readonly type:
     | 'account'
     | 'apikey'
+    | 'approval'
+    | 'approval-rule'
     | 'asset'
     | 'asym-keyring'
+    | 'broken-glass'
     | 'custodian'
     | 'key'
     | 'keyring'
@@ -54,6 +57,10 @@ export interface ActivityDetails {
   readonly trust?: JsonObject;
   /** For a managed key that came in or went out: how it was. */
   readonly transfer?: 'wrapped' | 'plaintext' | 'public';
+  /** For a rule of approvals: what it says afterwards. */
+  readonly rule?: JsonObject;
+  /** For approvals: what a verifier needs of a request, a word, or an act that was approved. */
+  readonly approval?: JsonObject;
   /** Names of fields. */
   readonly changed?: readonly string[];
   /** Names of flags, in lower case. */
@@ -63,6 +70,8 @@ export interface ActivityDetails {
 
 /** Maximum of affected objects that are named. */
 export const mostNamed = 100;
+/** Things that one act does something to besides its own, as rules of approvals look at them. */
+export const mostTouched = 10_000;
 /** Maximum length of a name, in characters. */
 const longestName = 256;
 
@@ -79,6 +88,8 @@ export function detailsProps({
   transfer,
   proofChange,
   trust,
+  rule,
+  approval,
   ...lists
 }: ActivityDetails): JsonObject {
   const props: Record<string, unknown> = {};
@@ -93,6 +104,8 @@ export function detailsProps({
   if (proofChange !== undefined) props.proofChange = proofChange;
   if (trust !== undefined) props.trust = trust;
   if (transfer !== undefined) props.transfer = transfer;
+  if (rule !== undefined) props.rule = rule;
+  if (approval !== undefined) props.approval = approval;
   for (const [name, list] of Object.entries(lists)) if (list.length > 0) props[name] = list;
   return props;
 }

@@ -27,8 +27,15 @@ export const consoleHeader = 'kms-console';
  * console's.
  */
 export const consoleKeyName = (prefix: string): string => `kms-console ${prefix}`;
+/** Why a caller does something, in percent-encoded words, for those who are asked for approval. */
+export const reasonHeader = 'kms-reason';
+/** Why the administrator at the machine does something without the approval that it needs, in the same form. */
+export const breakGlassHeader = 'kms-break-glass';
 /** Names the tenant of a request over the local socket. */
 export const tenantHeader = 'kms-tenant';
+
+/** On requests that `kms apply` sends: the digest of the plan, SHA-256 in hex, which their records then name. */
+export const planHeader = 'kms-plan';
 
 /** Answer to every request for a reset link if no mail is sent; the console recognizes it. */
 export const noMailMessage =

@@ -23,6 +23,7 @@ export type KeyLabel =
   | 'transit'
   | 'tang'
   | 'proof'
+  | 'approval'
   | (typeof readingLabels)[number];
 
 export const tenantKeyLength = 32;

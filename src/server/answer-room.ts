@@ -246,6 +246,12 @@ export class ResponseRoom implements AnswerRoom {
     this.#resize(bytes);
   }
 
+  release(): void {
+    this.#resize(0);
+    this.#begun = undefined;
+    this.#budget.closed(this);
+  }
+
   #resize(bytes: number): void {
     if (this.#holder) this.#budget.add(bytes - this.#taken, this.#holder);
     this.#taken = bytes;

@@ -166,6 +166,7 @@ export class RequestBody implements BodySource {
   readonly #declared: number | undefined;
   /** Bytes counted for the body while the request is worked on. */
   #worked: { readonly bytes: number; readonly holder: string | undefined } | undefined;
+  #released: { readonly bytes: number; readonly holder: string | undefined } | undefined;
   /** The client waits for 100 Continue before it sends the body (RFC 9110 §10.1.1). */
   #isHeldBack: boolean;
   #isLetGo = false;
@@ -259,6 +260,19 @@ export class RequestBody implements BodySource {
       // With a declared length, the HTTP parser holds the body to it.
       if (!declared) incoming.on('end', onEnd);
     });
+  }
+
+  release(): void {
+    this.#released = this.#worked;
+    this.done();
+  }
+
+  reclaim(): void {
+    const released = this.#released;
+    if (!released) return;
+    if (!this.#budget.take(released.bytes, released.holder)) throw tooManyWait();
+    this.#worked = released;
+    this.#released = undefined;
   }
 
   /** Call this once the request is no longer worked on. */

@@ -7,7 +7,7 @@ import type { Server as NetServer, ListenOptions as NodeListenOptions, Socket } 
 import type { Duplex } from 'node:stream';
 import type { getRequestListener } from '@hono/node-server';
 import { systemCode } from '../errors.ts';
-import type { AnswerRoom, ApiRequest, BodySource } from '../http/request.ts';
+import type { ApiRequest } from '../http/request.ts';
 import type { Answer, Reply } from '../http/request-log.ts';
 import { headersOf, respond, wholeOf } from '../http/respond.ts';
 import { plainAddress } from '../model/addresses.ts';
@@ -125,7 +125,8 @@ export function httpServer(answer: Answer, options: ServerOptions): Server {
       else refuseUnreadable(outgoing, dialect);
     };
     const certificate = certificates?.of(incoming.socket);
-    answer(requestOf(incoming, target, { ...origin(incoming), certificate }, body, room)).then(finish, () =>
+    const isGone = (): boolean => outgoing.destroyed;
+    answer(requestOf(incoming, target, { ...origin(incoming), certificate }, { body, room, isGone })).then(finish, () =>
       finish(undefined),
     );
   };
@@ -165,14 +166,13 @@ function requestOf(
   incoming: IncomingMessage,
   { path, search }: RequestTarget,
   { certificate, ...origin }: RequestOrigin & Pick<ApiRequest, 'certificate'>,
-  body: BodySource,
-  room: AnswerRoom,
+  own: Pick<ApiRequest, 'body' | 'room' | 'isGone'>,
 ): ApiRequest {
   const { method = '', headers } = incoming;
   const { local, remoteAddress, surface, tangClients, awsRegion } = origin;
   const from = { local, remoteAddress, certificate, surface, tangClients, awsRegion };
   const sentHost = sentHosts.get(incoming);
-  return { method, path, search, headers, ...from, ...(sentHost !== undefined && { sentHost }), body, room };
+  return { method, path, search, headers, ...from, ...(sentHost !== undefined && { sentHost }), ...own };
 }
 
 function send(incoming: IncomingMessage, outgoing: ServerResponse, { outcome, state }: Reply, keptFor: number): void {

@@ -2,6 +2,7 @@
 // changes: anything that prevents a start prevents it here. A store found older is only served if the administrator
 // accepted that.
 import { activityRecord } from '../core/activity.ts';
+import { expireAnswered } from '../core/approval-ends.ts';
 import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
 import type { SealKeeper } from '../custody/seal-keeper.ts';
@@ -211,10 +212,14 @@ export async function acceptOlder({ system, tenants, read, world }: Accepting): 
     const props = { tenant: name, from, to };
     // An older system store concerns every tenant.
     for (const [each, store] of served) {
-      if (each === dir || dir === systemDir) await store.transaction((tx) => tx.record(record(props)));
+      if (each !== dir && dir !== systemDir) continue;
+      await store.transaction((tx) => {
+        tx.record(record(props));
+        expireAnswered({ tx, world });
+      });
     }
     if (dir === systemDir) continue;
-    const store = served.get(dir) ?? (await recordedAtRest(read.tenants.get(dir), record(props)));
+    const store = served.get(dir) ?? (await recordedAtRest(read.tenants.get(dir), record(props), world));
     if (store) marks.set(dir, { ...store.mark, at: world.now() });
   }
   await system.transaction((tx) => {
@@ -243,8 +248,14 @@ export function reportAccepted(
 async function recordedAtRest(
   read: ReadStore<Tables> | undefined,
   activity: ActivityInput,
+  world: World,
 ): Promise<Store | undefined> {
   const store = await read?.open();
-  await store?.transaction((tx) => tx.record(activity)).finally(() => store.close());
+  await store
+    ?.transaction((tx) => {
+      tx.record(activity);
+      expireAnswered({ tx, world });
+    })
+    .finally(() => store.close());
   return store;
 }

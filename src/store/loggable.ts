@@ -3,6 +3,7 @@
 // no look at others and no function that makes a value longer, takes no more than a walk over that table. Those that
 // need more are listed: a text stays here as long as a log may hold it, and a new one needs a step of migrations.ts, so
 // that earlier programs refuse the log in words.
+import { approvalSchema } from './tables/approval-schema.ts';
 import { systemKeyFlags, tenantKeyFlags } from './tables/key-flags.ts';
 import { kmipSchema } from './tables/kmip-schema.ts';
 import { managedKeySchema } from './tables/managed-key-schema.ts';
@@ -46,6 +47,7 @@ const schema: ReadonlySet<string> = new Set([
   ...managedKeySchema,
   ...proofSchema,
   ...kmipSchema,
+  ...approvalSchema,
 ]);
 
 /** Characters; the longest of a migration has some 900. */

@@ -5,7 +5,10 @@ import type { WholeFiles } from './files.ts';
 import type { Page, PageRequest, Row, Slices } from './sql.ts';
 import type { AccountTable } from './tables/accounts.ts';
 import type { ApiKeyTable } from './tables/api-keys.ts';
+import type { ApprovalRequestTable } from './tables/approval-requests.ts';
+import type { ApprovalRuleTable } from './tables/approval-rules.ts';
 import type { AssetTable } from './tables/assets.ts';
+import type { BrokenGlassTable } from './tables/broken-glass.ts';
 import type { ClientAuthorityTable } from './tables/client-authorities.ts';
 import type { KeyUseTable } from './tables/key-uses.ts';
 import type { KmipObjectTable } from './tables/kmip-objects.ts';
@@ -21,6 +24,7 @@ import type { SessionTable } from './tables/sessions.ts';
 import type { TangTable } from './tables/tang.ts';
 import type { UserTokenTable } from './tables/user-tokens.ts';
 import type { UserTable } from './tables/users.ts';
+import type { WayInTable } from './tables/ways-in.ts';
 import type { WorkloadSessionTable } from './tables/workload-sessions.ts';
 import type { WrappingKeyTable } from './tables/wrapping-keys.ts';
 
@@ -119,6 +123,10 @@ export interface Tables {
   readonly kmipObjects: KmipObjectTable;
   readonly wrappingKeys: WrappingKeyTable;
   readonly tang: TangTable;
+  readonly approvalRules: ApprovalRuleTable;
+  readonly approvalRequests: ApprovalRequestTable;
+  readonly brokenGlass: BrokenGlassTable;
+  readonly waysIn: WayInTable;
 }
 
 /** The tables `T`, and what only a transaction can do. */

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import type { Verdict as Case } from '../../scripts/make-verdict-vectors.ts';
+import type { ApprovalVerdict as Case } from '../../scripts/make-approval-vectors.ts';
 import { verifyExport } from '../../src/appliance/verify-export.ts';
 import { utf8 } from '../../src/crypto/bytes.ts';
 import { ed25519ToSpki, ed25519Verify } from '../../src/crypto/ed25519.ts';
@@ -28,6 +28,7 @@ const cases: Case[] = [
     ...rest,
   })),
   ...JSON.parse(read('verdicts.json').toString()),
+  ...JSON.parse(read('approvals.json').toString()),
 ];
 const dir = mkdtempSync(join(tmpdir(), 'kms-verdicts-'));
 after(() => rmSync(dir, { recursive: true, force: true }));
@@ -63,7 +64,7 @@ const mlDsaLine = 'signed with ML-DSA-65, too; SHA-256 of the key: [0-9a-f]{64}\
 
 /** Output for an export that verifies. */
 function linesOf(each: Case): string {
-  const { upTo, head = '', dropped } = each;
+  const { upTo, head = '', dropped, approvals } = each;
   const key = 'key: [^ ]{60}\n';
   const isDropped =
     dropped !== undefined && head !== '' && JSON.parse(Buffer.from(head, 'base64').toString()).seq < dropped;
@@ -73,7 +74,15 @@ function linesOf(each: Case): string {
     dropped === undefined ? '' : `records up to ${dropped} were dropped by retention; ${key}`,
     head === '' ? '' : `record \\d+, anchored at [^ ]{24}, ${state}`,
     isSignedTwice(each) ? mlDsaLine : '',
+    // Lines about approvals are compared in full where the case has them.
+    approvals === undefined
+      ? '(?:.* approv.*\n(?:  by .*\n)*|\\d+ of them were .*\n|.*WITHOUT APPROVAL.*\n)*'
+      : approvals.map(literally).join(''),
   ].join('');
+}
+
+function literally(line: string): string {
+  return `${line.replace(/[.()]/g, '\\$&')}\n`;
 }
 
 function isSignedTwice({ head = '' }: Case): boolean {
@@ -171,8 +180,10 @@ test('kms activity verify --file', async () => {
     const { code, stdout, stderr } = await d.kms(['activity', 'verify', '--file', log, ...since, ...key]);
     const said = `${each.name}: ${code} ${stdout}${stderr}`;
     assert.equal(code, each.valid ? 0 : 1, said);
-    if (each.valid) assert.match(stdout, new RegExp(`^verified: \\d+ records, up to record ${each.upTo} `), said);
-    else {
+    if (each.valid) {
+      assert.match(stdout, new RegExp(`^verified: \\d+ records, up to record ${each.upTo} `), said);
+      if (each.approvals) assert.ok(stdout.endsWith(`\n${each.approvals.join('\n')}\n`), said);
+    } else {
       assert.equal(stdout, '', said);
       const none = /head of the activity log|a head of the format|too large to hold the head/;
       const place = new RegExp(`\\b${each.record}\\b|the head (was changed|is signed by another key)`);

@@ -14,6 +14,7 @@ import {
   inviteToken,
   type Person,
   pageOrigin,
+  person,
   resetToken,
   rewrappedKey,
   setUpToken,
@@ -98,8 +99,35 @@ async function seeded(a: Appliance, id: string): Promise<Readonly<Record<string,
     const { state, binding } = await startOidc(a);
     Object.assign(values, { [sample.oidcState]: state, [sample.oidcBinding]: binding });
   }
+  if (/Approval|Request$|Glass$/.test(id)) Object.assign(values, await approvalValues(a, id, self));
   if (id === 'restoreKeyring') await a.call('DELETE', '/ks/keyrings/payroll');
   return values;
+}
+
+/** A rule, a request that falls under it, and a code of one who can approve it. */
+async function approvalValues(a: Appliance, id: string, one: Person): Promise<Readonly<Record<string, string>>> {
+  const isChanged = ['updateApprovalRule', 'deleteApprovalRule'].includes(id);
+  // The example of a rule wants two with this flag.
+  for (let n = 0; n < 2 && id.endsWith('ApprovalRule'); n++) await person(a, { 'approval.give': true });
+  const { secret } = isChanged ? { secret: '' } : await addTotp(a, one);
+  const who = [one.user.id];
+  const { body: rule } = await a.call('POST', '/approvals/rules', {
+    name: 'payroll stays',
+    actions: ['keyring.payroll.delete'],
+    approvers: isChanged ? { flag: 'approval.give' } : { users: who },
+    breakers: isChanged ? [] : who,
+    ...(isChanged && { expires: a.world.now() + 1 }),
+  });
+  a.advance(isChanged ? 1 : 30_000);
+  if (isChanged) return { [sample.ruleId]: rule.id };
+  const { approval } = (await a.call('DELETE', '/ks/keyrings/payroll')).body;
+  const known = { [sample.ruleId]: rule.id, [sample.approvalId]: approval.id };
+  const code = appCode(secret, a.world.now());
+  if (id !== 'acknowledgeBrokenGlass') return { ...known, [sample.totpCode]: code };
+  const body = { code, reason: 'it leaks' };
+  await a.call('POST', `/approvals/requests/${approval.id}/break-glass`, body, { key: one.key });
+  const { broken } = (await a.call('GET', '/approvals/broken-glass')).body;
+  return { ...known, [sample.glassId]: broken[0].id };
 }
 
 /** A proof of the API key, and a token that it trusts or that a login with that gave. */
@@ -186,6 +214,10 @@ async function secondFactorValues(a: Appliance, id: string, ada: Person): Promis
 const atPage = { origin: pageOrigin };
 const sampleSetUpToken = 'kmssu_1767323045678_q0K2yV7n3mB8tXw5Zr1LsDfGhJcQpEaUiOvNkMxTbYg';
 const sessionOnly = [
+  'getApprovalOptions',
+  'approveRequest',
+  'denyRequest',
+  'breakGlass',
   'listSecondFactors',
   'beginTotp',
   'finishTotp',

@@ -23,6 +23,17 @@ export interface Refused {
 const plain = (path: string): string => path.replace(/\{\w+\}/g, 'x');
 
 /** Requests that are answered 400. */
+const anyCredential: ReadonlySet<string> = new Set([
+  'getWrappingKey',
+  'listApprovalRules',
+  'getApprovalRule',
+  'listApprovalPresets',
+  'getApprovalRequest',
+  'getApprovalOptions',
+  'withdrawRequest',
+  'listBrokenGlass',
+]);
+
 export function badRequests(endpoint: Endpoint): readonly Refused[] {
   const url = plain(endpoint.path);
   const bad: Refused[] = [];
@@ -35,7 +46,7 @@ export function badRequests(endpoint: Endpoint): readonly Refused[] {
   if (endpoint.id === 'resolveHash') bad.push({ url: '/ks/hash/x' });
   if (endpoint.id === 'getOverview') bad.push({ url: `${url}?range=x` });
   // Most of these need a session; those that may be watched take any credential.
-  const takesAny = endpoint.watchable !== undefined || endpoint.id === 'getWrappingKey';
+  const takesAny = endpoint.watchable !== undefined || anyCredential.has(endpoint.id);
   if (endpoint.access.kind === 'credential' && !takesAny) bad.push({ url });
   return bad;
 }
@@ -77,6 +88,10 @@ export function missing(endpoint: Endpoint): readonly Refused[] {
     testProof: { token: 'x' },
     updateApiKey: { apikeyid: 'x', op: 'merge' },
     updateApiKeyBySecret: { key: 'x', op: 'merge' },
+    updateApprovalRule: {},
+    approveRequest: {},
+    denyRequest: {},
+    breakGlass: { reason: 'x' },
     updateAccount: {},
     updateUser: {},
   };
@@ -132,6 +147,24 @@ export const special: readonly Special[] = [
       return { url: '/auth/activity/export', body: {} };
     },
   },
+  ...(['approve', 'deny', 'break-glass'] as const).map((verb) => ({
+    name: 'too many failures',
+    id: verb === 'break-glass' ? 'breakGlass' : `${verb}Request`,
+    status: 429,
+    async make(a: Appliance) {
+      const { accessToken: key } = await logIn(a, { 'approval.read': true, 'approval.give': true });
+      const { body: rule } = await a.call('POST', '/approvals/rules', {
+        name: verb,
+        actions: ['keyring.create'],
+        approvers: { flag: 'approval.give' },
+      });
+      const { approval } = (await a.call('POST', '/ks/keyrings', { name: String(rule.name) })).body;
+      const url = `/approvals/requests/${approval.id}/${verb}`;
+      const body = { code: '000000', reason: 'x' };
+      for (let n = 0; n < 6; n++) await a.call('POST', url, body, { key });
+      return { url, body, key };
+    },
+  })),
   {
     name: 'no provider',
     id: 'startOidc',

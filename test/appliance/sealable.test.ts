@@ -83,6 +83,34 @@ test('a server ends while it is sealed, and while it is being sealed', async () 
   }
 });
 
+test('an act that is held for approval is answered before the appliance is sealed, and before it ends', async () => {
+  const data = join(base, 'held');
+  const { apiKey, keyFile } = await initAppliance({ data });
+  const serving = await serve({ data, listen: '127.0.0.1:0', logLevel: 'silent' });
+  const headers = { authorization: `Bearer ${apiKey.key}`, 'content-type': 'application/json' };
+  const call = async (method: string, path: string, body?: object) => {
+    const answer = await fetch(serving.url + path, { method, headers, ...(body && { body: JSON.stringify(body) }) });
+    // Cast: each caller knows what it asks for.
+    return { status: answer.status, body: (await answer.json()) as Record<string, never> & { requests: unknown[] } };
+  };
+  const ada = { username: 'ada', email: 'ada@example.com', firstName: 'Ada', lastName: 'L' };
+  await call('POST', '/auth/users', ada);
+  const rule = { name: 'rings', actions: ['keyring.create'], approvers: { users: ['ada'] }, mode: 'hold' };
+  assert.equal((await call('POST', '/approvals/rules', rule)).status, 200);
+  const held = async (asked: number) => {
+    const answer = call('POST', '/ks/keyrings', { name: `ring-${asked}` });
+    while ((await call('GET', '/approvals/requests')).body.requests.length < asked) await setTimeout(20);
+    return { answer };
+  };
+  const sealed = await held(1);
+  assert.equal((await call('POST', '/system/seal', {})).status, 200);
+  assert.match((await sealed.answer).body.message ?? '', /request appr_\w+ is pending/);
+  assert.equal((await call('POST', '/system/unseal', { key: readFileSync(keyFile, 'utf8') })).status, 200);
+  const ended = await held(2);
+  await serving.close();
+  assert.match((await ended.answer).body.message ?? '', /request appr_\w+ is pending/);
+});
+
 test('one app serves an appliance open, sealed and open again, also in process', async () => {
   const data = join(base, 'in-process');
   const { apiKey, keyFile } = await initAppliance({ data });

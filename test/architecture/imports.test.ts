@@ -70,6 +70,8 @@ const packages: Readonly<Record<string, readonly string[]>> = {
   uqr: ['cli', 'console'],
   // Loaded where a configuration file is named.
   yaml: ['cli'],
+  // Values of OpenTofu.
+  '@msgpack/msgpack': ['cli'],
   croner: ['backup'],
   'prom-client': ['telemetry'],
 };

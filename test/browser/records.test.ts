@@ -24,6 +24,9 @@ const { keyid } = (await call('POST', '/auth/apikey', { accountId, name: 'nightl
 await call('PUT', '/auth/apikeyid', { op: 'merge', apikeyid: keyid, owner: await idOf('eve') });
 const { asset } = (await call('POST', '/ks/encrypt', { ringname: 'payroll', asset: { data: {} } })).body;
 const [{ id: recordId }] = (await call('POST', '/auth/search/activity', { limit: 1 })).body.data;
+const rule = { name: 'rotating', actions: ['key.held.rotate'], approvers: { flag: 'approval.give' } };
+const { id: ruleId } = (await call('POST', '/approvals/rules', rule)).body;
+const { approval } = (await call('POST', '/managed-keys/held/rotate', {})).body;
 
 async function idOf(username: string): Promise<string> {
   return (await call('GET', `/auth/users/${username}`)).body.id;
@@ -37,6 +40,8 @@ const parameters: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   user: { username: 'eve' },
   account: { id: accountId },
   asset: { id: asset.id },
+  approval: { id: approval.id },
+  approvalRule: { id: ruleId },
   activityAbout: { kind: 'keyring', id: 'payroll' },
   activityRecord: { id: recordId },
 };
@@ -122,7 +127,8 @@ test('an overview that stays open for an hour writes at most two records', async
   await goTo(page, '/console');
   await page.getByText('None: every active key is').waitFor();
   for (let minute = 0; minute < 60; minute++) {
-    const polled = page.waitForResponse(/\/system\/overview/);
+    // The overview is polled, and so is what waits for approval: the first of them tells.
+    const polled = page.waitForResponse(/\/system\/overview|\/approvals\//);
     await page.clock.runFor(60_000);
     assert.ok([200, 304].includes((await polled).status()));
   }

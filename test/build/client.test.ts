@@ -62,10 +62,10 @@ test('the file holds what npm would pack, and is itself always the same', () => 
 });
 
 test('it is one module under the limit, without an import and without the schemas', async () => {
-  assert.equal(sizeLimit, 98_000);
+  assert.equal(sizeLimit, 106_000);
   const { size } = statSync(join(package_, 'index.js'));
   assert.ok(size < sizeLimit, `${size} bytes`);
-  assert.ok(statSync(archive).size < 82_000, `${statSync(archive).size} bytes`);
+  assert.ok(statSync(archive).size < 86_000, `${statSync(archive).size} bytes`);
   assert.doesNotMatch(bundle, /\bimport\b(?!")|\brequire\(|\bzod\b|_zod|node:/i);
   const kms = await import(pathToFileURL(join(package_, 'index.js')).href);
   assert.deepEqual(Object.keys(kms).sort(), [

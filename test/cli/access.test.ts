@@ -409,6 +409,8 @@ const askNone = [
     'tls',
     'inspect',
     'kubernetes-plugin',
+    'tofu-provider',
+    'schema',
     'restore',
     'move',
     'drill',

@@ -127,7 +127,7 @@ test('every command and every option that is there is offered', async () => {
 
 /** Placeholders that accept any text; the grammar says how the others are completed. */
 const free =
-  /^(ADDRESS|AGE|ALIAS|ARG|BASE_URL|BYTES|CIDR|CLAIM|COMMAND|CRON|CURSOR|HOST:PORT|HOST\[:PORT\]|ID|ID\|NAME|JSON|K|KEY|KEYID|PROOF|REGION|LEVEL|N|NAME|NAME=VALUE|SVG|TEXT|TIME|TIME\|AGE|TOPIC|UID|URL|USERNAME|VALUE=FLAG,FLAG|WHERE|WORDS|unix:\/\/\/PATH)$/;
+  /^(ADDRESS|AGE|ALIAS|ARG|BASE_URL|BYTES|CIDR|CLAIM|COMMAND|CRON|CURSOR|HOST:PORT|HOST\[:PORT\]|ID|ID\|NAME|JSON|K|KEY|KEYID|PROOF|REGION|RULE|LEVEL|N|NAME|NAME=VALUE|SVG|TEXT|TIME|TIME\|AGE|TOPIC|UID|URL|USERNAME|VALUE=FLAG,FLAG|WHERE|WORDS|once\|AGE|unix:\/\/\/PATH)$/;
 
 test('each placeholder is known, or meant to be free', () => {
   for (const leaf of leavesOf(grammar())) {

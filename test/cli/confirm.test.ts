@@ -15,7 +15,7 @@ const asksAtTerminal = (leaf: GrammarCommand): boolean =>
   ['kms seal', 'kms apikey revoke', 'kms key compromised'].includes(leaf.fullName());
 /** Those that ask only at times have tests of their own. */
 const asksIfNeeded = (leaf: GrammarCommand): boolean =>
-  ['kms key config', 'kms key alias add', 'kms import vault'].includes(leaf.fullName());
+  ['kms key config', 'kms key alias add', 'kms import vault', 'kms apply'].includes(leaf.fullName());
 /** It looks at files of this user, which need no appliance, and has a test below. */
 const asksOfFiles = (leaf: GrammarCommand): boolean => leaf.fullName() === 'kms profile remove';
 const destroying = leavesOf(grammar()).filter(
@@ -195,6 +195,7 @@ const missing: Readonly<Record<string, string>> = {
   'kms apikey proof disable': 'nothing proof_01jz4b8m6q3v9x2c5d7f8g9h0k',
   'kms apikey proof remove': 'nothing secret',
   'kms apikey revoke': 'nothing',
+  'kms approval rule delete': 'nothing',
   'kms asset delete': 'asset_01jz4b8m6q3v9x2c5d7f8g9h0k',
   'kms key alias add': 'nothing apps/x',
   'kms key alias remove': 'nothing apps/x',
@@ -215,7 +216,7 @@ const missing: Readonly<Record<string, string>> = {
   'kms user reset-second-factor': 'nobody',
 };
 /** Those that are about no one thing of the appliance. */
-const ofNothing = ['kms import vault', 'kms seal'];
+const ofNothing = ['kms apply', 'kms import vault', 'kms seal'];
 
 test('what does not exist is told before the question, whatever is asked', async () => {
   const asking = leavesOf(grammar()).filter(asks);

@@ -8,7 +8,7 @@ export function grammar(): GrammarCommand {
   const stream = new PassThrough();
   const signal = new AbortController().signal;
   const io = { args: [], env: {}, cwd: '/', home: '/', stdin: stream, stdout: stream, stderr: stream, signal };
-  return program({ io, help: { out: [], err: [] }, exitCode: 0 });
+  return program({ io, help: { out: [], err: [] }, exitCode: 0, run: async () => 0 });
 }
 
 /** All commands that do something, hidden ones left out. */

@@ -111,11 +111,13 @@ interface How {
   /** The exit code. */
   readonly code?: number;
   readonly env?: Readonly<Record<string, string>>;
+  /** Words of another command that runs it. */
+  readonly before?: string;
 }
 
-async function run(line: string, { stdin = '', code = 0, env = {} }: How = {}): Promise<AnyJson> {
+async function run(line: string, { stdin = '', code = 0, env = {}, before = '' }: How = {}): Promise<AnyJson> {
   const path = paths.find((each) => line === each || line.startsWith(`${each} `)) ?? assert.fail(line);
-  const answer = await d.kms(`${line} --json`, { stdin, env });
+  const answer = await d.kms(`${before}${line} --json`, { stdin, env });
   assert.equal(answer.code, code, `${line}: ${answer.stderr}`);
   // The part after a semicolon is for people.
   const shape = commands.get(path)?.split(';')[0];
@@ -129,10 +131,26 @@ const answered: Readonly<Record<string, string>> = {
   'user reset-second-factor': 'resetSecondFactor',
   'tenant oidc unlink': 'unlinkOidc',
 };
-/** Commands that print no JSON of their own. */
-const texts = ['serve', 'activity export', 'completion', 'man', 'help', 'tofu-key', 'kubernetes-plugin'];
+/** Commands of users who log in with a second factor, or of another than who made it; each with one that prints the same. */
+const alike: Readonly<Record<string, string>> = {
+  'approval approve': 'approval show',
+  'approval deny': 'approval show',
+};
+/** Commands that print no JSON, or none of the API's shapes. */
+const texts = [
+  'approval break-glass',
+  'serve',
+  'activity export',
+  'completion',
+  'man',
+  'help',
+  'tofu-key',
+  'kubernetes-plugin',
+  'export',
+  'schema',
+];
 /** Links the executable, which the sources lack; the clean root tests it. */
-const notHere = ['age-plugin install'];
+const notHere = ['age-plugin install', 'tofu-provider install'];
 
 test('what has another shape is found', () => {
   const page = { limit: 1, count: 1, hasMore: false };
@@ -297,8 +315,29 @@ test('each command prints what the page tells', async () => {
   await run('user show ada');
   await run('user update ada --first-name A');
   await run('user reset-link ada');
+  await run('approval rule presets');
+  await run('approval rule create accounts --action account.delete --approver ada --approver bob');
+  await run('approval rule list');
+  await run('approval rule show accounts');
+  await run('account create spare');
+  await d.kms('account delete spare --yes');
+  const { requests } = await run('approval list');
+  await run(`approval show ${requests[0].id}`);
+  await run(`approval withdraw ${requests[0].id}`);
+  await d.kms('approval break-glass --reason x -- account delete spare --yes');
+  await run('approval broken-glass');
+  const breaking = 'approval break-glass --reason x -- ';
+  await run('approval rule update accounts --mode hold', { before: breaking });
+  await run('approval rule delete accounts --yes', { before: breaking });
   await run('user delete bob --yes');
 
+  await writeFile(d.path('team.yaml'), 'kind: account\nname: team\n---\nkind: apikey\nname: app\naccountId: team\n');
+  await run('plan -f team.yaml --out team.plan', { code: 2 });
+  await run('apply team.plan --secrets-out secrets');
+  await run('plan -f team.yaml');
+  const printed = async (line: string) => JSON.parse((await d.kms(`${line} --json`)).stdout);
+  for (const { kind, name } of await printed('export')) assert.ok(kind && name);
+  assert.ok((await printed('schema')).definitions.account);
   await run('activity search --limit 3').then(({ data }) => run(`activity show ${data[0].id}`));
   await run('activity head');
   await run('activity verify');
@@ -356,6 +395,13 @@ test('each command prints what the page tells', async () => {
   const server = await serving(d, ['--data', 'served'], env);
   after(() => server.stop());
   await run('metrics --data served');
+  const keeper = 'user create keeper --email k@example.org --first-name K --last-name K --flag approval.rule';
+  const { password } = JSON.parse((await d.kms(`${keeper} --data served --json`, { env })).stdout);
+  await d.kms('approval rule create anything --action account.delete --approver keeper --data served', { env });
+  await d.kms('account create spare --data served', { env });
+  await d.kms('approval break-glass --reason x --data served -- account delete spare --yes', { env });
+  const { broken } = JSON.parse((await d.kms('approval broken-glass --data served --json', { env })).stdout);
+  await run(`approval acknowledge ${broken[0].id} --user keeper --data served`, { env, stdin: `${password}\n` });
   await run('status --data served');
   await run('seal --data served');
   await run('status --data served', { code: 4 });
@@ -364,6 +410,10 @@ test('each command prints what the page tells', async () => {
   for (const [command, id] of Object.entries(answered)) {
     const { answer } = localEndpoints.find((each) => each.id === id) ?? assert.fail(id);
     assert.equal(commands.get(command), `{${Object.keys((answer as z.ZodObject).shape).join(', ')}}`);
+    ran.add(command);
+  }
+  for (const [command, other] of Object.entries(alike)) {
+    assert.equal(commands.get(command), commands.get(other));
     ran.add(command);
   }
   assert.deepEqual([...ran, ...texts, ...notHere].sort(), [...paths].sort());

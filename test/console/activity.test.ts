@@ -160,7 +160,7 @@ test('every action of the appliance has words, in which nothing is missing', () 
     assert.match(words.past, /^[a-z][a-zA-Z ]+$/, action);
     assert.equal(
       words.things === '',
-      !/( with|of|to| at|created|changed|deleted|listed|searched|invited|checked|rotated|restored|imported|exported)$/.test(
+      !/( with|of|to| at| the| for| back|approved|denied|acknowledged|created|changed|deleted|listed|searched|invited|checked|rotated|restored|imported|exported)$/.test(
         words.past,
       ),
     );
@@ -168,7 +168,7 @@ test('every action of the appliance has words, in which nothing is missing', () 
   assert.equal(wordsOf('shop.refund'), undefined);
   assert.equal(wordsOf('keyring.encrpyt'), undefined);
   assert.equal(wordsOf('constructor'), undefined);
-  const outcome = (validAction: boolean, status: number) => outcomeOf({ validAction, status });
+  const outcome = (validAction: boolean, status: number) => outcomeOf({ ...record(1), validAction, status });
   assert.deepEqual(
     [outcome(true, 200), outcome(false, 403), outcome(true, 404), outcome(false, 200)],
     ['done', 'denied', 'failed', 'denied'],

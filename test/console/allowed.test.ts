@@ -63,7 +63,7 @@ test('what is refused here is not sent', async () => {
   });
   const stream = async () => new ReadableStream<Uint8Array>();
   const names = { get: async () => ({}) };
-  const client = { api, polls: api, names, stream, active() {}, end: async () => undefined };
+  const client = { api, polls: api, names, stream, settled: async () => {}, active() {}, end: async () => undefined };
   const poor = allowed(client, sessionWith('keyring.list'));
   const forbidden = (error: unknown): boolean => error instanceof KmsError && error.code === 'forbidden';
   await assert.rejects(poor.api.getBackups(), forbidden);

@@ -48,6 +48,7 @@ test('the groups are the table, whole', () => {
       'Users',
       'Accounts',
       'API keys',
+      'Approvals',
       'Activity',
       'The appliance',
     ],

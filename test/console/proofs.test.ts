@@ -9,7 +9,7 @@ import { checkText, kindText, proofTitle, trustText } from '../../src/console/ap
 import { type Platform, platforms, trustIn } from '../../src/console/apikeys/token-trust.ts';
 import { FieldProblems } from '../../src/console/error-text.ts';
 import type { FormValues } from '../../src/console/parts/form.tsx';
-import { checkedTrust, tokenChecks } from '../../src/core/proofs/trust.ts';
+import { checkedTrust, tokenChecks } from '../../src/model/trust.ts';
 
 const proof = (kind: string, more: Partial<Proof> = {}): Proof => ({
   id: 'proof_1',

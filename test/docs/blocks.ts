@@ -1,6 +1,7 @@
 // Samples in a page: blocks of commands at a prompt with their output, and files. A comment before a block adds facts
 // that the page does not show: why it is not run, that the server is stopped first, that an appliance exists, the
-// file's name, a signed token and its issuer's keys in files, other programs that the commands need.
+// file's name, a signed token and its issuer's keys in files, a user's app and its codes, other programs that the
+// commands need.
 
 export interface Command {
   readonly line: number;
@@ -22,6 +23,10 @@ export type Step =
     }
   | { readonly kind: 'file'; readonly line: number; readonly name: string; readonly text: string }
   | { readonly kind: 'token'; readonly name: string; readonly claims: Readonly<Record<string, unknown>> }
+  /** A user's app that shows codes: it is set up with the password in the file `NAME.password`. */
+  | { readonly kind: 'app'; readonly user: string }
+  /** A code of that app, in the file `NAME.code`. */
+  | { readonly kind: 'code'; readonly user: string }
   | { readonly kind: 'stop-server' }
   | { readonly kind: 'fresh' }
   | { readonly kind: 'appliance' }
@@ -47,7 +52,11 @@ export function stepsOf(page: string, elsewhere: readonly string[] = []): Step[]
       const [, name] = /^file: (.+)$/.exec(directive) ?? [];
       const [, others] = /^with: (.+)$/.exec(directive) ?? [];
       const [, token, claims = ''] = /^token: (\S+) (\{.+\})$/.exec(directive) ?? [];
+      const [, user] = /^an app of the user (\S+)$/.exec(directive) ?? [];
+      const [, coded] = /^a code of (\S+)$/.exec(directive) ?? [];
       if (reason !== undefined) notRun = reason;
+      else if (user !== undefined) steps.push({ kind: 'app', user });
+      else if (coded !== undefined) steps.push({ kind: 'code', user: coded });
       else if (name !== undefined) file = name;
       else if (others !== undefined) needs = others.split(' ');
       else if (token !== undefined) steps.push({ kind: 'token', name: token, claims: JSON.parse(claims) });

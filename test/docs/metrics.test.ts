@@ -9,6 +9,7 @@ import { openAppliance } from '../../src/appliance/command-appliance.ts';
 import { initAppliance } from '../../src/appliance/init.ts';
 import type { Standby } from '../../src/backup/standby.ts';
 import { standbyAnswers } from '../../src/backup/standby-answers.ts';
+import { writeDriftMetrics } from '../../src/cli/as-code/metrics.ts';
 import { emptyBody } from '../../src/http/request.ts';
 import { emptyStatus } from '../../src/store/status.ts';
 import { Metrics } from '../../src/telemetry/metrics/metrics.ts';
@@ -54,7 +55,7 @@ async function expose(): Promise<ReadonlyMap<string, Family>> {
     shipping: undefined,
     shippingAge: undefined,
   };
-  const none = { streams: [], retention: undefined, space: undefined };
+  const none = { streams: [], retention: undefined, space: undefined, approvals: { open: 0, brokenGlass: 0 } };
   const ofNode = parsePrometheus(await shared.text('t', 't', { store, copies, ...none, nodes: 2 }));
   await appliance.close();
   rmSync(dir, { recursive: true, force: true });
@@ -95,6 +96,20 @@ test('the page lists each metric that is exposed, with its type and labels, and 
 test('and each metric of a standby', () => {
   const listed = [...read('metrics.md').matchAll(/^\| `(kms_standby_\w+)` \|/gm)].map(([, name]) => name);
   assert.deepEqual(listed.sort(), [...standing.keys()].sort());
+});
+
+/** Metrics that a look for drift writes. */
+const drift = await (async () => {
+  const dir = mkdtempSync(join(tmpdir(), 'kms-drift-docs-'));
+  await writeDriftMetrics(join(dir, 'kms.prom'), { steps: [], kept: [] }, 0);
+  const text = readFileSync(join(dir, 'kms.prom'), 'utf8');
+  rmSync(dir, { recursive: true });
+  return parsePrometheus(text);
+})();
+
+test('and each metric of a look for drift', () => {
+  const listed = [...read('metrics.md').matchAll(/^\| `(kms_drift_\w+)` \|/gm)].map(([, name]) => name);
+  assert.deepEqual(listed.sort(), [...drift.keys()].sort());
 });
 
 /** Labels that Prometheus adds to every series. */
@@ -147,7 +162,7 @@ function isInString(expression: string, name: string, selector: string): boolean
 
 function familyOf(name: string, expression: string): Family | undefined {
   if (name === 'up') return undefined;
-  const exact = exposed.get(name) ?? standing.get(name);
+  const exact = exposed.get(name) ?? standing.get(name) ?? drift.get(name);
   if (exact && exact.type !== 'histogram') return exact;
   const histogram = exposed.get(name.replace(/_(?:bucket|sum|count)$/, ''));
   assert.ok(histogram?.type === 'histogram' && histogram.name !== name, `${expression}: no metric ${name}`);

@@ -1,6 +1,7 @@
 // Runs the commands of a page in a shell, in order, and compares their output with what the page shows.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import { CodeApp, sendTo } from '../support/code-app.ts';
 import { TokenIssuer } from '../support/token-issuer.ts';
 import { type Command, isAsShown, type Step, stepsOf } from './blocks.ts';
 import { Shell } from './shell.ts';
@@ -36,11 +37,16 @@ export async function typeSteps(
   for (const [name, path] of Object.entries(around?.programs ?? {})) shell.link(name, path);
   await around?.prepare(shell);
   const issuers = new Map<string, TokenIssuer>();
+  const apps = new Map<string, CodeApp>();
   for (const step of steps) {
     if (step.kind === 'fresh') shell = stack.use(await Shell.open());
     else if (step.kind === 'appliance') await typeOne(page, shell, initialised);
     else if (step.kind === 'stop-server') await shell.stopServers();
     else if (step.kind === 'file') shell.write(step.name, step.text);
+    else if (step.kind === 'app') {
+      const password = readFileSync(shell.path(`${step.user}.password`), 'utf8').trim();
+      apps.set(step.user, await CodeApp.setUp(sendTo(`http://127.0.0.1:${shell.port('8080')}`), step.user, password));
+    } else if (step.kind === 'code') shell.write(`${step.user}.code`, `${await apps.get(step.user)?.code()}\n`);
     else if (step.kind === 'token') await signToken(shell, step, issuers);
     else if (step.kind === 'commands' && (step.needs ?? []).every((name) => around?.programs[name] !== undefined))
       for (const command of step.commands) await typeOne(page, shell, command);

@@ -391,6 +391,7 @@ test('a field of another kind of proof is refused, not lost', async () => {
   const { a, first } = await around();
   const fields: Readonly<Record<string, readonly [value: unknown, ...kinds: string[]]>> = {
     name: ['n', 'aws', 'certificate', 'jwt'],
+    active: [false, 'aws', 'certificate', 'jwt'],
     certificate: ['x', 'certificate'],
     san: [id, 'certificate'],
     issue: [true, 'certificate'],

@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { z } from 'zod';
+import { originOf } from '../../src/http/console-cookie.ts';
+import type { ApiRequest } from '../../src/http/request.ts';
 import { consoleHeader } from '../../src/model/names.ts';
 import { type Answer, type AnyJson, type Appliance, type CallOptions, testAppliance } from '../support/appliance.ts';
 import { addTotp, goodPassword, logIn, makeUser, person, sampled, urlOf } from './samples.ts';
@@ -386,4 +388,19 @@ test('a tenant takes no cookie of another', async () => {
   const status = async (host: string) =>
     (await a.call('GET', '/ks/keyrings', undefined, { key: null, host, headers: { ...own, cookie } })).status;
   assert.deepEqual([await status('one.test'), await status('two.test')], [200, 401]);
+});
+
+test('the origin of a page is what its browser sends, or says by the host of the request', () => {
+  const originAt = (headers: Readonly<Record<string, string>>): string =>
+    // Cast: nothing else of a request tells its origin.
+    originOf({ headers: { host: 'keys.example:8443', ...headers } } as unknown as ApiRequest, 'https://kms.test');
+  const ofPage = { 'sec-fetch-site': 'same-origin' };
+  assert.equal(originAt({ origin: 'http://keys.example:8443' }), 'http://keys.example:8443');
+  assert.equal(originAt(ofPage), 'https://keys.example:8443', 'a GET has no origin');
+  assert.equal(originAt({}), 'https://kms.test');
+  assert.equal(originAt({ 'sec-fetch-site': 'cross-site' }), 'https://kms.test');
+  assert.equal(originAt({ ...ofPage, host: 'a b' }), 'https://kms.test');
+  for (const origin of ['https://evil.test', 'null', '', 'ftp://keys.example:8443']) {
+    assert.equal(originAt({ ...ofPage, origin }), 'https://kms.test', origin);
+  }
 });

@@ -10,6 +10,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Endpoint } from '../../src/api/endpoint.ts';
 import { sealEndpoints, unsealBody } from '../../src/api/system.ts';
@@ -103,6 +104,7 @@ const appliance = {
   root: { key, keyid: (await call('GET', '/auth/apikey')).body.data[0].keyid },
   accountId: account.id,
   world: { now: Date.now },
+  advance: (milliseconds: number) => delay(milliseconds),
   async keyWith(...flags: string[]) {
     const granted = Object.fromEntries(flags.map((flag) => [flag, true]));
     return (await call('POST', '/auth/apikey', { accountId: account.id, flags: granted })).body;

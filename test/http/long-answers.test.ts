@@ -37,6 +37,7 @@ function roomOf(isThere: boolean): Told {
     take: async (bytes, holder) => ask('take', bytes, holder),
     takeNow: (bytes, holder) => ask('now', bytes, holder),
     left: (bytes) => void told.push(`left ${bytes}`),
+    release: () => void told.push('release'),
     cut: () => void told.push('cut'),
   };
 }

@@ -685,3 +685,24 @@ test('with a credential of its own the settings cannot be reached over the netwo
     assert.equal((await a.call('GET', '/local/oidc', undefined, { key })).status, 404);
   }
 });
+
+test('a login with the provider is a way in for who set it, unless the user has a second factor', async () => {
+  await using o = await place({ createUsers: true });
+  const [seat] = o.a.tenants;
+  const lastWayInto = async (id: string): Promise<number> =>
+    (await seat?.handle.store.read(({ waysIn }) => waysIn.lastOf(id))) ?? assert.fail();
+  const made = (await o.logIn('bob')).body.user;
+  const givers = await seat?.handle.store.read(({ waysIn }) => waysIn.since(made.id, 0).map(({ who }) => who));
+  assert.deepEqual(givers, ['local']);
+  const { user, password } = (await o.a.call('POST', '/auth/users', ada)).body;
+  const body = { username: user.username, password };
+  const { accessToken: key } = (await o.a.call('POST', '/auth/basic/login', body, nobody)).body;
+  await addTotp(o.a, { user, password, key });
+  const before = await lastWayInto(user.id);
+  assert.equal((await o.logIn()).body.user.id, user.id);
+  assert.equal(await lastWayInto(user.id), before);
+  await o.a.call('POST', '/local/reset-second-factor', { username: user.username }, local);
+  const reset = await lastWayInto(user.id);
+  await o.logIn();
+  assert.ok((await lastWayInto(user.id)) > reset);
+});

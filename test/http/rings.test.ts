@@ -153,8 +153,12 @@ test('the deleted ones take the flag of the list', async () => {
 const switches = [
   ...['id', 'uid', 'email', 'deleted', 'wildcard', 'usage', 'postQuantum', 'wrapped', 'secrets', 'flags'],
   ...['config', 'keys', 'apikeys', 'dependents', 'proofs', 'secondFactors', 'suspended', 'pending', 'kmip'],
+  ...['mine', 'inbox'],
 ];
-const others = ['cursor', 'folder', 'key', 'limit', 'range', 'ringname', 'since', 'token', 'type', 'version'];
+const others = [
+  ...['cursor', 'folder', 'key', 'limit', 'range', 'requester', 'ringname', 'since', 'state', 'token', 'type'],
+  ...['verdict', 'version'],
+];
 
 test('a switch in a query is true or false, at every endpoint', async () => {
   const a = await testAppliance();

@@ -26,7 +26,7 @@ export type MakeSample = (appliance: Appliance) => Promise<Sample>;
 let count = 0;
 export const freshName = (): string => `ring-${++count}`;
 
-async function ok(answer: Promise<{ status: number; body: AnyJson }>): Promise<AnyJson> {
+export async function ok(answer: Promise<{ status: number; body: AnyJson }>): Promise<AnyJson> {
   const { status, body } = await answer;
   if (status !== 200) throw new Error(`expected 200, got ${status} ${JSON.stringify(body)}`);
   return body;
@@ -143,6 +143,41 @@ export async function startOidc(a: Appliance, more: object = { createUsers: true
   await ok(a.call('PUT', '/local/oidc', { ...pretendProvider, ...more }, local));
   const { url, binding } = await ok(a.call('POST', '/auth/oidc/start', undefined, { key: null }));
   return { state: new URL(url).searchParams.get('state') ?? '', binding, code: freshName() };
+}
+
+const ruleFields = (more: object = {}) => ({
+  name: freshName(),
+  actions: ['keyring.*.delete'],
+  objects: [freshName()],
+  approvers: { flag: 'approval.give' },
+  ...more,
+});
+const readsRules = { 'approval.read': true };
+/** Without other approvers, a User who may approve is made for it. */
+export async function makeRule(a: Appliance, more: object = {}): Promise<AnyJson> {
+  if (!('approvers' in more)) await makeUser(a, { 'approval.give': true });
+  return ok(a.call('POST', '/approvals/rules', ruleFields(more)));
+}
+
+/** A rule that has ended, so that its change needs no word. By a real clock it may end before it is made. */
+async function endedRule(a: Appliance, lasting = 100): Promise<AnyJson> {
+  await makeUser(a, { 'approval.give': true });
+  const rule = await a.call('POST', '/approvals/rules', ruleFields({ expires: a.world.now() + lasting }));
+  if (rule.body.errors?.expires === 'is past') return endedRule(a, lasting * 2);
+  await a.advance(lasting);
+  return ok(Promise.resolve(rule));
+}
+
+/** A request that waits, and somebody who can approve it, or break the glass, with a code of their app. */
+async function waiting(a: Appliance) {
+  const approver = await person(a);
+  const { secret } = await addTotp(a, approver);
+  const { name } = await makeRing(a);
+  const { id: user } = approver.user;
+  await makeRule(a, { objects: [name], approvers: { users: [user] }, breakers: [user] });
+  const { approval } = (await a.call('DELETE', `/ks/keyrings/${name}`)).body;
+  // The app's present code was used up when it was added.
+  return { id: String(approval.id), approver, code: appCode(secret, a.world.now() + 30_000) };
 }
 
 /** A wrapping as long as that of a 32-byte key by X25519, to replace the current one. */
@@ -485,6 +520,52 @@ export const samples: Readonly<Record<EndpointId, MakeSample>> = {
       props: {},
     },
   }),
+  createApprovalRule: async (a) => {
+    await makeUser(a, { 'approval.give': true });
+    return { body: ruleFields() };
+  },
+  listApprovalRules: async () => ({}),
+  getApprovalRule: async (a) => ({
+    params: { id: (await makeRule(a)).id },
+    key: (await logIn(a, readsRules)).accessToken,
+  }),
+  updateApprovalRule: async (a) => ({ params: { id: (await endedRule(a)).id }, body: { count: 2 } }),
+  deleteApprovalRule: async (a) => ({ params: { id: (await endedRule(a)).id } }),
+  listApprovalPresets: async () => ({}),
+  listApprovalRequests: async () => ({ query: { state: 'pending', mine: 'true', inbox: 'false' } }),
+  getApprovalRequest: async (a) => {
+    const { id, approver } = await waiting(a);
+    return { params: { id }, key: approver.key };
+  },
+  getApprovalOptions: async (a) => {
+    const { id, approver } = await waiting(a);
+    return { params: { id }, key: approver.key };
+  },
+  approveRequest: async (a) => {
+    const { id, approver, code } = await waiting(a);
+    return { params: { id }, body: { code, reason: 'as agreed' }, key: approver.key };
+  },
+  denyRequest: async (a) => {
+    const { id, approver, code } = await waiting(a);
+    return { params: { id }, body: { code, reason: 'not today' }, key: approver.key };
+  },
+  withdrawRequest: async (a) => {
+    const { id } = await waiting(a);
+    return { params: { id }, key: (await logIn(a, { 'approval.rule': true })).accessToken };
+  },
+  breakGlass: async (a) => {
+    const { id, approver, code } = await waiting(a);
+    return { params: { id }, body: { code, reason: 'it leaks' }, key: approver.key };
+  },
+  listBrokenGlass: async () => ({}),
+  acknowledgeBrokenGlass: async (a) => {
+    const { id, approver, code } = await waiting(a);
+    await ok(
+      a.call('POST', `/approvals/requests/${id}/break-glass`, { code, reason: 'it leaks' }, { key: approver.key }),
+    );
+    const { broken } = await ok(a.call('GET', '/approvals/broken-glass'));
+    return { params: { id: broken[0].id } };
+  },
   getActivityHead: async () => ({}),
   exportActivity: async (a) => ({ body: { since: await ok(a.call('GET', '/auth/activity/head')) } }),
   getActivity: async (a) => {

@@ -221,3 +221,37 @@ test('a body that nobody read is let go of with the answer, where nobody could s
   await until('it is answered', () => one.answers().includes('HTTP/1.1 '));
   await until('Node lets go of it', () => one.newest()?.readableEnded === true);
 });
+
+test('a body gives back its room while its request waits for people, and takes it again', async () => {
+  const work = Promise.withResolvers<void>();
+  const seen: number[] = [];
+  const bodies = new BodyBudget();
+  const made = httpServer(
+    async ({ body }) => {
+      await body.read(bodyLimit, 'one');
+      seen.push(bodies.waiting);
+      body.release?.();
+      seen.push(bodies.waiting);
+      await work.promise;
+      body.reclaim?.();
+      seen.push(bodies.waiting);
+      return replyText('done');
+    },
+    { origin: () => ({}), bodies },
+  );
+  await listen(made, { host: '127.0.0.1', port: 0 });
+  const socket = connect((made.address() as AddressInfo).port, '127.0.0.1');
+  const closed = new Promise((resolve) => socket.on('close', resolve));
+  socket.resume();
+  socket.write('POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 90000\r\n\r\n');
+  socket.write('x'.repeat(45_000));
+  await until('a part has come', () => bodies.waiting > 0);
+  socket.write('x'.repeat(45_000));
+  await until('it waits', () => seen.length === 2);
+  work.resolve();
+  await closed;
+  const [whole = 0, held, again] = seen;
+  assert.ok(whole > 0);
+  assert.deepEqual([held, again, bodies.waiting], [0, whole, 0]);
+  await endServer(made);
+});

@@ -60,6 +60,7 @@ export interface ApplianceOptions {
   /** Limits of concurrent requests. */
   readonly fairLimits?: FairLimits;
   readonly keyWorker?: KeyWorker;
+  readonly closing?: AbortSignal;
   /** The tenants' stores. Default: new ones in memory. */
   readonly stores?: readonly Store[];
   /** Another node on the same stores, whose tenants these are. */
@@ -111,7 +112,8 @@ export interface Appliance {
   keyWith(...flags: string[]): Promise<TestKey>;
   /** The first tenant's records, newest first. */
   activity(): Promise<ActivityRecord[]>;
-  advance(milliseconds: number): void;
+  /** Sets the clock forward, which nodes on the same stores share. */
+  advance(milliseconds: number): void | Promise<void>;
 }
 
 const nothing = new Uint8Array();
@@ -129,9 +131,20 @@ async function* shortBackup(): AsyncGenerator<Uint8Array> {
   yield new Uint8Array([3]);
 }
 
+function clockOf({ world, advance }: Appliance): { now: number } {
+  return {
+    get now() {
+      return world.now();
+    },
+    set now(time) {
+      advance(time - world.now());
+    },
+  };
+}
+
 export async function testAppliance(options: ApplianceOptions = {}): Promise<Appliance> {
-  const clock = { now: startTime };
   const { stores = [], like } = options;
+  const clock = like ? clockOf(like) : { now: startTime };
   const world = testWorld(clock, like ? 8 : 7);
   const wanted = options.tenants ?? [{ name: 'default', hosts: ['*'] }];
   const tenants = await Promise.all(
@@ -172,6 +185,7 @@ export async function testAppliance(options: ApplianceOptions = {}): Promise<App
       ...options.people,
     }),
     keyWorker: options.keyWorker ?? keyWorkHere,
+    closing: options.closing ?? new AbortController().signal,
     meter: { route: () => () => {} },
     local,
     readiness: options.ready ?? (() => ({ ok: true })),

@@ -59,7 +59,7 @@ export async function testTenant(options: TestTenantOptions = {}): Promise<TestT
   const run: TestTenant['run'] = (fn, caller = localCaller) =>
     store.transactionInSlices((tx) =>
       tx.savepointInSlices(function* () {
-        const result = fn({ tx, caller, tenant, world, note: () => {}, handsOut: () => {}, did: () => {} });
+        const result = fn({ tx, caller, tenant, world, note: () => {}, handsOut() {}, touches() {}, did() {} });
         return isInSlices(result) ? yield* result : result;
       }),
     );

@@ -17,6 +17,7 @@ import { mustReachStdout, write } from '../io.ts';
 import { type Pair, printJson, printLine, printList, printThing, timeOn } from '../output.ts';
 import { type Lines, openInput, openOutput, transfer, withProgress, writesToStdout } from '../streams.ts';
 import type { Column } from '../table.ts';
+import { approvalLines, type VerifiedApprovals } from '../verified-approvals.ts';
 
 export async function search(cli: CliOf<typeof activity.search>): Promise<void> {
   if (cli.get('--watch')) return watchActivity(cli, (client) => filtersOf(cli, client), activityColumns);
@@ -185,6 +186,8 @@ interface Verdict {
   };
   /** The last record dropped by retention; in an export, its signed head. */
   readonly dropped?: { readonly seq: number; readonly hash: string; readonly publicKey?: string };
+  /** Present for an export alone. */
+  readonly approvals?: VerifiedApprovals;
 }
 
 /**
@@ -238,7 +241,7 @@ async function verifyLines(
 }
 
 async function showVerdict(cli: CliOf<typeof activity.verify>, verdict: Verdict): Promise<void> {
-  const { tenant, count, head, broken, since, dropped } = verdict;
+  const { tenant, count, head, broken, dropped, approvals } = verdict;
   if (cli.json) await printJson(cli, { valid: broken === undefined, ...verdict });
   if (broken) {
     throw new KmsError('refused', `the activity log does not verify: ${broken.problem}`, {
@@ -252,6 +255,11 @@ async function showVerdict(cli: CliOf<typeof activity.verify>, verdict: Verdict)
     const key = dropped.publicKey === undefined ? '' : `; key: ${dropped.publicKey}`;
     await printLine(cli, `records up to ${dropped.seq} were dropped by retention${key}`);
   }
+  await showAnchor(cli, verdict);
+  if (approvals) for (const line of approvalLines(approvals)) await printLine(cli, line);
+}
+
+async function showAnchor(cli: CliOf<typeof activity.verify>, { since, dropped }: Verdict): Promise<void> {
   if (!since) return;
   const anchored = `record ${since.seq}, anchored at ${timeOn(cli, 'stdout', since.signedAt)}`;
   if (dropped && since.seq < dropped.seq) {

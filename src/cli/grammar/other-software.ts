@@ -1,5 +1,5 @@
-// The commands that let other software use keyrings: `kms age …`, `kms age-plugin …`, `kms tofu-key` and `kms
-// kubernetes-plugin`.
+// The commands that let other software use the appliance: `kms age …`, `kms age-plugin …`, `kms tofu-key`, `kms
+// tofu-provider …` and `kms kubernetes-plugin`.
 import { argument, command, directory, hidden, path, required, text, toggle } from './declaration.ts';
 
 export const age = {
@@ -46,6 +46,17 @@ export const tofu = {
   ),
 };
 
+export const tofuProvider = {
+  install: command(
+    'install',
+    'put this executable where OpenTofu and Terraform find it as the provider `kms`',
+    ['kms tofu-provider install', 'kms tofu-provider install --dir ./mirror'],
+    {
+      '--dir': directory('DIR', 'a file system mirror of providers (default: ~/.terraform.d/plugins)'),
+    },
+  ),
+};
+
 export const kubernetes = {
   kubernetesPlugin: command(
     'kubernetes-plugin',
@@ -64,4 +75,8 @@ export const plugged = {
     '--age-plugin': text('NAME', 'the state machine that age asks for'),
     '--private-key': path('FILE', "the ring's private key"),
   }),
+};
+
+export const provided = {
+  provide: hidden<object>('__terraform-provider', {}),
 };

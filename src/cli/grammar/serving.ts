@@ -131,6 +131,10 @@ export const serving = {
       '--workload-ttl': usually('1h', duration('TIME', 'the lease of the token of a program, at most 1h')),
       '--invite-ttl': usually('7d', duration('TIME', 'how long an invite can be completed')),
       '--reset-ttl': usually('1h', duration('TIME', 'how long a password can be reset with a link')),
+      '--notify-to': text(
+        'URL',
+        'a webhook for new approval requests and broken glass; signed like the webhooks of the activity',
+      ),
       '--smtp-url': text(
         'URL',
         'the mail server, smtp://host:port or smtps://host; with a password in it, use KMS_SMTP_URL or a file',

@@ -7,6 +7,7 @@ import { Loaded } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { useAnswer } from '../parts/state.ts';
 import { Facts, Json, Time } from '../parts/values.tsx';
+import { approvalNoteOf, factorText } from './approval-words.ts';
 import { isAboutKey } from './key-actions.ts';
 import { Actor, From, ringOf, subjectHref, ThingLink, Verdict } from './record-parts.tsx';
 import { type ActivityRecord, deedOfRecord } from './records.ts';
@@ -67,6 +68,7 @@ function Record({ record, names }: RecordProps) {
         />
       </section>
       <Done record={record} names={names} />
+      <Approval record={record} names={names} />
       <section data-panel>
         <h2>Properties</h2>
         <Json value={props} />
@@ -126,6 +128,49 @@ function Done({ record, names }: RecordProps) {
           <a href={subjectHref(object) ?? hrefTo('activity', {}, { object: object.id })}>Everything about it</a>
         </p>
       )}
+    </section>
+  );
+}
+
+/** The approval that the record is about, was done with, or waits for. */
+function Approval({ record, names }: RecordProps) {
+  const note = approvalNoteOf(record);
+  if (!note) return null;
+  const { id, glass, reason, factor, isSigned, use, approvers, asked } = note;
+  return (
+    <section data-panel>
+      <h2>Approval</h2>
+      <Facts
+        facts={[
+          id !== undefined && [
+            'Request',
+            <a key="request" href={hrefTo('approval', { id })}>
+              <code data-any>{id}</code>
+            </a>,
+          ],
+          asked !== undefined && ['Permission', <code key="asked">{asked}</code>],
+          factor !== undefined && ['Proved by', factorText(factor)],
+          isSigned && ['Signature', 'a passkey signed exactly this request'],
+          approvers.length > 0 && [
+            'Approved by',
+            <ul key="approvers" data-plain data-dense>
+              {approvers.map((approver) => (
+                <li key={approver}>
+                  <Actor keyid={approver} names={names} />
+                </li>
+              ))}
+            </ul>,
+          ],
+          use !== undefined && ['Done with this approval', use === 1 ? 'for the first time' : `${use} times so far`],
+          glass !== undefined && [
+            'Without approval',
+            <a key="glass" href={hrefTo('brokenGlass')}>
+              the glass was broken
+            </a>,
+          ],
+          reason !== undefined && ['Why', <bdi key="why">{reason}</bdi>],
+        ]}
+      />
     </section>
   );
 }

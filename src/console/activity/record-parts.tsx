@@ -22,6 +22,7 @@ const verdicts = {
   done: { tone: 'good', text: 'granted' },
   failed: { tone: 'warn', text: 'granted, but failed' },
   denied: { tone: 'bad', text: 'denied' },
+  waiting: { tone: 'warn', text: 'waits for approval' },
 } as const;
 
 const roles: ReadonlyMap<string, string> = new Map([
@@ -105,6 +106,12 @@ function hrefOf({ type, id, name }: Omit<ResourceRef, 'type'> & { readonly type:
       return hrefTo('account', { id });
     case 'apikey':
       return hrefTo('apikey', { id });
+    case 'approval':
+      return hrefTo('approval', { id });
+    case 'approval-rule':
+      return hrefTo('approvalRule', { id });
+    case 'broken-glass':
+      return hrefTo('brokenGlass');
     case 'asset':
       return hrefTo('asset', { id });
     case 'asym-keyring':

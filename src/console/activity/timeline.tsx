@@ -6,6 +6,7 @@ import type { List } from '../parts/state.ts';
 import { ListEnd } from '../parts/table.tsx';
 import { Clock } from '../parts/values.tsx';
 import { countText } from '../text.ts';
+import { approvalDetailsOf, approvalWordsOf } from './approval-words.ts';
 import { csv, jsonLines } from './export.ts';
 import { keyDetailsOf, keyWordsOf } from './key-words.ts';
 import { moreText } from './more-things.ts';
@@ -108,6 +109,7 @@ function Entry({ records, names }: EntryProps) {
     ...detailTexts(deedOfRecord(record)).filter((detail) => detail !== 'changed: state'),
     ...keyDetailsOf(record),
     ...proofDetailsOf(record),
+    ...approvalDetailsOf(record, names),
   ];
   return (
     <li data-outcome={outcome}>
@@ -129,6 +131,11 @@ function Entry({ records, names }: EntryProps) {
           {outcome === 'denied' && (
             <span data-tag data-tone="bad">
               denied
+            </span>
+          )}
+          {outcome === 'waiting' && (
+            <span data-tag data-tone="warn">
+              waits for approval
             </span>
           )}
           {outcome === 'failed' && (
@@ -187,11 +194,14 @@ interface DidProps extends SaidProps {
   readonly outcome: Outcome;
 }
 
+function saidOf(record: ActivityRecord) {
+  return approvalWordsOf(record) ?? keyWordsOf(record) ?? proofWordsOf(record) ?? wordsOfRecord(record);
+}
+
 /** A sentence's predicate, such as `deleted the user ada` or `tried to log in`. */
 function Did({ record, names, outcome }: DidProps) {
   const { action, reporter } = record;
-  const words =
-    reporter === undefined ? (keyWordsOf(record) ?? proofWordsOf(record) ?? wordsOfRecord(record)) : undefined;
+  const words = reporter === undefined ? saidOf(record) : undefined;
   if (!words) {
     return (
       <span>

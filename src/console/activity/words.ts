@@ -3,6 +3,7 @@
 // are.
 import { type ActivityDetails, provedIn } from '../../model/activity-details.ts';
 import { resourceNames } from '../text.ts';
+import { approvalWordsFor, waitsForApproval } from './approval-words.ts';
 import { refusalOf } from './proof-words.ts';
 import { type ActivityRecord, deedOfRecord } from './records.ts';
 
@@ -82,6 +83,10 @@ const wholes: ReadonlyMap<string, readonly [past: string, base: string]> = new M
     'user.add-second-factor': ['added a second factor', 'add a second factor'],
     'user.remove-second-factor': ['removed a second factor', 'remove a second factor'],
     'user.new-recovery-codes': ['created new recovery codes', 'create new recovery codes'],
+    'approval.give': ['gave an approval', 'give an approval'],
+    'admin.make': ['made somebody an administrator', 'make somebody an administrator'],
+    'approval.list': ['looked at approval requests', 'look at approval requests'],
+    'approval.list-rules': ['looked at approval rules', 'look at approval rules'],
     none: ['used a method that the path does not take', 'use a method that the path does not take'],
   }),
 );
@@ -102,6 +107,8 @@ export function wordsOf(action: string): Words | undefined {
   if (action === 'user.reset-second-factor') {
     return { past: 'removed the second factors of', base: 'remove the second factors of', things: 'a user' };
   }
+  const ofApproval = approvalWordsFor(action);
+  if (ofApproval) return ofApproval;
   const [resource = '', operation = ''] = action.split('.');
   const verbs = operations.get(operation);
   // Managed keys were called transit rings.
@@ -109,10 +116,11 @@ export function wordsOf(action: string): Words | undefined {
   return verbs && what !== undefined ? { past: verbs[0], base: verbs[1], things: what } : undefined;
 }
 
-export type Outcome = 'done' | 'denied' | 'failed';
+export type Outcome = 'done' | 'denied' | 'failed' | 'waiting';
 
-export function outcomeOf({ validAction, status }: Pick<ActivityRecord, 'validAction' | 'status'>): Outcome {
-  if (!validAction) return 'denied';
+export function outcomeOf(record: ActivityRecord): Outcome {
+  const { validAction, status } = record;
+  if (!validAction) return waitsForApproval(record) ? 'waiting' : 'denied';
   return status < 400 ? 'done' : 'failed';
 }
 
@@ -133,6 +141,7 @@ const statusTexts: ReadonlyMap<number, string> = new Map([
 /** Why the service answered with this status. A refused login or password change was a valid request. */
 export function statusText(record: ActivityRecord): string {
   const { status, validAction, reporter } = record;
+  if (waitsForApproval(record)) return 'it needs approval first';
   if (status === 400 && !validAction && reporter === undefined) {
     const text = refusalText(record);
     if (text !== undefined) return text;

@@ -1,7 +1,7 @@
 // Describes a set of permission flags in a sentence. The text is made from the flags alone, so it is as true of a
 // custom set as of a preset.
 import { resourceNames } from '../text.ts';
-import { draftOf, flagGroups, wildcard } from './draft.ts';
+import { draftOf, type FlagDraft, flagGroups, wildcard } from './draft.ts';
 
 type Flags = Readonly<Record<string, unknown>>;
 
@@ -27,6 +27,7 @@ const verbs: Readonly<Record<string, string>> = {
   'datakey-wrapped': 'get encrypted data keys from',
   verify: 'verify signatures of',
   'system.metrics': 'read the metrics of',
+  'approval.rule': 'set the rules of',
   'system.backup': 'back up',
 };
 
@@ -47,18 +48,7 @@ export function abilitiesText(flags: Flags, isMine = false): string {
   if (plain.includes(wildcard)) {
     return `${holder} can do everything, now and later, and grant it to others.`;
   }
-  const clauses = flagGroups.flatMap(({ resource, plain: operations, ofRing }) => [
-    ...ringClauses(
-      resource,
-      rings.filter((row) => row.resource === resource && !plain.includes(`${resource}.${wildcard}`)),
-      ofRing.map(({ name }) => name),
-    ),
-    ...plainClauses(
-      resource,
-      operations.map(({ name }) => name),
-      plain,
-    ),
-  ]);
+  const clauses = clausesOf({ plain, rings });
   const sentences = [
     clauses.length === 0 ? `${holder} can do nothing here.` : `${holder} can ${clausesText(clauses)}. Nothing else.`,
   ];
@@ -72,6 +62,26 @@ export function abilitiesText(flags: Flags, isMine = false): string {
     sentences.push(`${what} something only to your own programs.`);
   }
   return sentences.join(' ');
+}
+
+/** Acts that flags name, such as `delete every keyring, now and later`; empty if there are none. */
+export function actsText(draft: Pick<FlagDraft, 'plain' | 'rings'>): string {
+  return draft.plain.includes(wildcard) ? 'do anything that takes a permission' : clausesText(clausesOf(draft));
+}
+
+function clausesOf({ plain, rings }: Pick<FlagDraft, 'plain' | 'rings'>): Clause[] {
+  return flagGroups.flatMap(({ resource, plain: operations, ofRing }) => [
+    ...ringClauses(
+      resource,
+      rings.filter((row) => row.resource === resource && !plain.includes(`${resource}.${wildcard}`)),
+      ofRing.map(({ name }) => name),
+    ),
+    ...plainClauses(
+      resource,
+      operations.map(({ name }) => name),
+      plain,
+    ),
+  ]);
 }
 
 interface RingOperations {

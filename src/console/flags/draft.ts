@@ -208,6 +208,7 @@ const titles: Readonly<Record<string, string>> = {
   account: 'Accounts',
   apikey: 'API keys',
   activity: 'Activity',
+  approval: 'Approvals',
   system: 'The appliance',
 };
 

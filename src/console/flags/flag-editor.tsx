@@ -4,6 +4,7 @@ import { useId } from 'hono/jsx/dom';
 import { type Flags, parseFlags } from '../../model/flags.ts';
 import { Button } from '../parts/button.tsx';
 import { Proposals } from '../parts/fields.tsx';
+import { upperFirst } from '../text.ts';
 import { abilitiesText } from './abilities.ts';
 import {
   type FlagDraft,
@@ -53,7 +54,7 @@ export function FlagEditor({ draft, onChange, mine, names }: FlagEditorProps) {
       />
       {hasAll && <p data-tone="warn">This one flag includes all others.</p>}
       {flagGroups.map((group) => (
-        <Group key={group.resource} {...{ group, draft, onChange, coverage, names }} />
+        <FlagGroupChoice key={group.resource} {...{ group, draft, onChange, coverage, names }} verb="Grant" />
       ))}
       <OtherFlags {...{ draft, onChange, coverage, names }} />
     </div>
@@ -102,9 +103,12 @@ interface GroupProps {
   readonly onChange: (draft: FlagDraft) => void;
   readonly coverage: Flags;
   readonly names: NamesByResource;
+  /** Done with operations by choosing them: `Grant`. */
+  readonly verb: string;
 }
 
-function Group({ group, draft, onChange, coverage, names }: GroupProps) {
+/** The flags of one resource. */
+export function FlagGroupChoice({ group, draft, onChange, coverage, names, verb }: GroupProps) {
   const { resource, title, plain, ofRing } = group;
   const all = `${resource}.${wildcard}`;
   const choices = [
@@ -136,7 +140,7 @@ function Group({ group, draft, onChange, coverage, names }: GroupProps) {
         );
       })}
       {draft.plain.includes(all) && <p data-tone="warn">{all} includes all the others here.</p>}
-      {ofRing.length > 0 && <RingFlags {...{ resource, operations: ofRing, draft, onChange, coverage, names }} />}
+      {ofRing.length > 0 && <RingFlags {...{ resource, operations: ofRing, draft, onChange, coverage, names, verb }} />}
     </details>
   );
 }
@@ -147,7 +151,7 @@ interface RingFlagsProps extends Omit<GroupProps, 'group'> {
 }
 
 /** Rows of operations granted on one ring or on all: the ring is typed, the operations are ticked. */
-function RingFlags({ resource, operations, draft, onChange, coverage, names }: RingFlagsProps) {
+function RingFlags({ resource, operations, draft, onChange, coverage, names, verb }: RingFlagsProps) {
   const noun = ringNoun(resource);
   const rows = draft.rings.map((row, index) => ({ row, index })).filter(({ row }) => row.resource === resource);
   return (
@@ -156,7 +160,7 @@ function RingFlags({ resource, operations, draft, onChange, coverage, names }: R
         <RingFields
           key={index}
           row={row}
-          title={`${noun[0]?.toUpperCase()}${noun.slice(1)} ${position + 1}`}
+          title={`${upperFirst(noun)} ${position + 1}`}
           operations={operations}
           coverage={coverage}
           names={names}
@@ -168,7 +172,7 @@ function RingFlags({ resource, operations, draft, onChange, coverage, names }: R
         data-kind="quiet"
         onClick={() => onChange(withRing(draft, draft.rings.length, { resource, ring: '', operations: [] }))}
       >
-        {rows.length === 0 ? `Grant operations on a ${noun}` : `Add another ${noun}`}
+        {rows.length === 0 ? `${verb} operations on a ${noun}` : `Add another ${noun}`}
       </button>
     </>
   );

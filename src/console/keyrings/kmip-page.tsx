@@ -13,7 +13,7 @@ import { useWholeList } from '../parts/state.ts';
 import type { Column } from '../parts/table.tsx';
 import { Ago } from '../parts/values.tsx';
 import { Words } from '../parts/words.tsx';
-import { countedText } from '../text.ts';
+import { countedText, upperFirst } from '../text.ts';
 import { StateTag } from './managed-key-parts.tsx';
 import { kmipTypeText } from './managed-key-words.ts';
 
@@ -21,7 +21,7 @@ const typeChips = Object.values(kmipTypes).map((type): Chip<ManagedKey> => {
   const text = kmipTypeText(type);
   return {
     id: type,
-    label: `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`,
+    label: upperFirst(text),
     group: 'type',
     has: ({ kmip }) => kmip?.type === type,
   };

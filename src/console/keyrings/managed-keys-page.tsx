@@ -4,6 +4,7 @@ import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import type { Chip } from '../parts/arranging.ts';
 import { ButtonLink } from '../parts/button.tsx';
+import { upperFirst } from '../text.ts';
 import { StateTag, UseTags } from './managed-key-parts.tsx';
 import { stateWords, useText } from './managed-key-words.ts';
 import { RingList } from './ring-list.tsx';
@@ -15,7 +16,7 @@ const stateChips = chipStates.map((wanted): Chip<ListedRing> => {
   const { label } = stateWords(wanted);
   return {
     id: wanted,
-    label: `${label.slice(0, 1).toUpperCase()}${label.slice(1)}`,
+    label: upperFirst(label),
     group: 'state',
     has: ({ state }) => state === wanted,
   };

@@ -5,7 +5,7 @@ import { errorText } from '../error-text.ts';
 import { Button } from './button.tsx';
 import { Confirm, Dialog } from './dialog.tsx';
 import type { FormValues } from './form.tsx';
-import { announce, Failed, Loading, toast } from './messages.tsx';
+import { announce, ErrorWords, Failed, Loading, toast } from './messages.tsx';
 import { useAnswer, useState } from './state.ts';
 
 export interface BulkAction<T> {
@@ -66,6 +66,8 @@ export function BulkBar<T>(props: BulkBarProps<T>) {
 interface Failure {
   readonly name: string;
   readonly text: string;
+  /** The service's refusal, if it was asked. */
+  readonly error?: unknown;
 }
 
 /** Names shown at most before the rest is counted. */
@@ -186,9 +188,9 @@ function BulkDialog<T>(props: BulkDialogProps<T>) {
 function Failures({ of }: { readonly of: readonly Failure[] }) {
   return (
     <ul data-failures>
-      {of.map(({ name, text }, index) => (
+      {of.map(({ name, text, error }, index) => (
         <li key={index}>
-          <bdi>{name}</bdi>: {text}
+          <bdi>{name}</bdi>: {error === undefined ? text : <ErrorWords error={error} />}
         </li>
       ))}
     </ul>
@@ -226,7 +228,7 @@ async function forEach<T>(
       await run(item);
       done.push(item);
     } catch (error) {
-      failed.push({ name: nameOf(item), text: errorText(error) });
+      failed.push({ name: nameOf(item), text: errorText(error), error });
     }
   }
   return { done, failed };

@@ -2,10 +2,10 @@
 // name, which is the same as in the request.
 import { type Child, type PropsWithChildren, useRef } from 'hono/jsx/dom';
 import { KmsError } from '../../errors.ts';
-import { errorText, FieldProblems, type Problems, sentence } from '../error-text.ts';
+import { approvalIn, FieldProblems, type Problems, sentence } from '../error-text.ts';
 import { Button, CancelButton } from './button.tsx';
 import { ProblemContext } from './fields.tsx';
-import { announce, toast } from './messages.tsx';
+import { announce, ErrorWords, toast } from './messages.tsx';
 import { useAction, useState } from './state.ts';
 
 /** The values of a form's fields. */
@@ -33,10 +33,10 @@ interface FormProps {
 export function Form(props: PropsWithChildren<FormProps>) {
   const { action, busy = 'Please wait…', needs, kind, onSubmit, beside, children } = props;
   const form = useRef<HTMLFormElement>(null);
-  const [general, setGeneral] = useState('');
+  const [general, setGeneral] = useState<unknown>(undefined);
   const { isBusy, error, start } = useAction(
     async (element: HTMLFormElement) => {
-      setGeneral('');
+      setGeneral(undefined);
       const missing = missingFields(element);
       if (Object.keys(missing).length > 0) throw new FieldProblems(missing);
       announce(busy);
@@ -45,11 +45,12 @@ export function Form(props: PropsWithChildren<FormProps>) {
     (thrown) => {
       const element = form.current;
       const problems = fieldsOf(thrown);
-      if (!Object.keys(problems).some((name) => element?.elements.namedItem(name))) setGeneral(errorText(thrown));
+      if (!Object.keys(problems).some((name) => element?.elements.namedItem(name))) setGeneral(thrown);
       if (element) focusFirst(element, problems);
     },
   );
 
+  const waiting = approvalIn(general) !== undefined;
   return (
     <form
       ref={form}
@@ -63,7 +64,9 @@ export function Form(props: PropsWithChildren<FormProps>) {
       data-form
     >
       <ProblemContext.Provider value={fieldsOf(error)}>{children}</ProblemContext.Provider>
-      <p role="alert">{general}</p>
+      <p role="alert" data-note={waiting ? '' : undefined} data-tone={waiting ? 'warn' : undefined}>
+        {general !== undefined && <ErrorWords error={general} />}
+      </p>
       <div data-actions>
         <Button type="submit" {...{ kind, needs, isBusy }}>
           {isBusy ? busy : action}

@@ -1,7 +1,8 @@
 // Messages to the user: loading, results, errors, and short notices about what was done. All of them reach screen
 // readers too.
 import { type Child, useEffect } from 'hono/jsx/dom';
-import { errorText } from '../error-text.ts';
+import { approvalIn, errorText } from '../error-text.ts';
+import { hrefTo } from '../navigation.ts';
 import { type Answer, useState } from './state.ts';
 
 /** Announces a text to screen readers without moving the focus, through the live region in the page. */
@@ -94,6 +95,22 @@ export function Loading() {
   );
 }
 
+/** An error's text, with a link to the approval request that it names. */
+export function ErrorWords({ error }: { readonly error: unknown }) {
+  const waiting = approvalIn(error);
+  return (
+    <span>
+      {errorText(error)}
+      {waiting && (
+        <span key="request">
+          {' '}
+          <a href={hrefTo('approval', { id: waiting.id })}>See the request</a>
+        </span>
+      )}
+    </span>
+  );
+}
+
 interface FailedProps {
   readonly error: unknown;
   readonly onRetry?: () => void;
@@ -102,8 +119,10 @@ interface FailedProps {
 /** An error with the server's message, and a button to try again. */
 export function Failed({ error, onRetry }: FailedProps) {
   return (
-    <div role="alert" data-note data-tone="bad">
-      <p>{errorText(error)}</p>
+    <div role="alert" data-note data-tone={approvalIn(error) ? 'warn' : 'bad'}>
+      <p>
+        <ErrorWords error={error} />
+      </p>
       {onRetry && (
         <button type="button" data-kind="quiet" onClick={onRetry}>
           Try again
@@ -117,8 +136,8 @@ export function Failed({ error, onRetry }: FailedProps) {
 export function ActionError({ error }: { readonly error: unknown }) {
   if (error === undefined) return null;
   return (
-    <p role="alert" data-note data-tone="bad">
-      {errorText(error)}
+    <p role="alert" data-note data-tone={approvalIn(error) ? 'warn' : 'bad'}>
+      <ErrorWords error={error} />
     </p>
   );
 }

@@ -87,10 +87,16 @@ export function shownTime(text: string): string {
   return time === undefined ? '' : localForm(new Date(time)).slice(0, text.length);
 }
 
+/** A time that the user typed into such a field, in milliseconds since 1970; undefined if it is malformed. */
+export function typedMoment(text: string): number | undefined {
+  // The only text that is read in the user's time zone; it is in the format of the browser's field.
+  return timeIn(text) === undefined ? undefined : new Date(text).getTime();
+}
+
 /** The same time in UTC, as in the address; a malformed time stays as it was typed. */
 function typedTime(text: string): string {
-  // The only text that is read in the user's time zone; it is in the format of the browser's field.
-  return timeIn(text) === undefined ? text : new Date(text).toISOString().slice(0, text.length);
+  const time = typedMoment(text);
+  return time === undefined ? text : new Date(time).toISOString().slice(0, text.length);
 }
 
 interface Read {

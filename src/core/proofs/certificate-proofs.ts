@@ -15,6 +15,7 @@ import { toPem } from '../../crypto/pem.ts';
 import { invalidField, KmsError } from '../../errors.ts';
 import type { ResourceRef } from '../../model/activity-details.ts';
 import { timestamp } from '../../model/timestamp.ts';
+import { fitsGlob } from '../../model/trust.ts';
 import type { Tables } from '../../store/port.ts';
 import type { KnownProof } from '../../store/tables/proofs.ts';
 import type { Context } from '../context.ts';
@@ -33,7 +34,6 @@ import {
   spiffeId,
   starredSubject,
 } from './client-certificates.ts';
-import { fitsGlob } from './trust.ts';
 
 type CertificateInput = Pick<Body<'addProof'>, 'certificate' | 'ca' | 'san' | 'issue' | 'days'>;
 type Told = Pick<Answer<'addProof'>, 'certificate' | 'privateKey' | 'caCertificate'>;

@@ -15,9 +15,9 @@ import {
 } from '../../crypto/certificates.ts';
 import { sha256 } from '../../crypto/fast-hash.ts';
 import { pemBlocks, toPem } from '../../crypto/pem.ts';
+import { fitsGlob } from '../../model/trust.ts';
 import type { Tables } from '../../store/port.ts';
 import type { KnownProof } from '../../store/tables/proofs.ts';
-import { fitsGlob } from './trust.ts';
 
 /** A client's certificate in the TLS handshake, and others that it sent with it: one object for each connection. */
 export interface PresentedCertificate {

@@ -3,6 +3,7 @@ import type { Answer } from '../../api/endpoints.ts';
 import type { ResourceRef } from '../../model/activity-details.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { timestamp } from '../../model/timestamp.ts';
+import { type Trust, trustOf } from '../../model/trust.ts';
 import type { Tables } from '../../store/port.ts';
 import type { ApiKey } from '../../store/tables/api-keys.ts';
 import type { KnownProof, Proof } from '../../store/tables/proofs.ts';
@@ -10,7 +11,6 @@ import { findApiKey } from '../accounts.ts';
 import { accountOf } from '../aws-names.ts';
 import type { Caller, Context } from '../context.ts';
 import { authorityOfProof, certificateTrust, fingerprintOfProof } from './client-certificates.ts';
-import { type Trust, trustOf } from './trust.ts';
 
 /** The id under which the secret is listed among the proofs. */
 export const secretProof = 'secret';
@@ -50,12 +50,12 @@ export function proofAnswer({ tenant }: Pick<Context, 'tenant'>, proof: Proof): 
     lastUsedAt: proof.usedAt ?? null,
     ...(proof.kind === 'aws' &&
       proof.subject !== undefined && { accessKeyId: proof.subject, awsAccount: accountOf(tenant.id) }),
-    ...(proof.kind === 'certificate' && certificateAnswer(proof)),
+    ...(proof.kind === 'certificate' && { ...certificateAnswer(proof), ...caAnswer(proof) }),
     ...(proof.kind === 'jwt' && trustAnswer(trustOf(proof))),
   };
 }
 
-function trustAnswer({ issuer, audiences, subject, claims, jwks, jwksUrl, once, longest }: Trust) {
+function trustAnswer({ issuer, audiences, subject, claims, jwks, jwksUrl, ca, once, longest }: Trust) {
   return {
     issuer,
     audience: [...audiences],
@@ -65,7 +65,14 @@ function trustAnswer({ issuer, audiences, subject, claims, jwks, jwksUrl, once, 
     ...(subject !== undefined && { subject }),
     ...(jwks !== undefined && { jwks }),
     ...(jwksUrl !== undefined && { jwksUrl }),
+    ...(ca !== undefined && { ca }),
   };
+}
+
+/** The authority itself, which no record needs. */
+function caAnswer(proof: Proof): { readonly ca?: string } {
+  const { ca } = certificateTrust(proof);
+  return ca === undefined ? {} : { ca };
 }
 
 /** Fields of a certificate proof in answers and records. */

@@ -6,12 +6,15 @@ import { invalidField, KmsError } from '../../errors.ts';
 import type { ResourceRef } from '../../model/activity-details.ts';
 import { flagsOfText } from '../../model/flags.ts';
 import type { JsonObject } from '../../model/json.ts';
+import { mostAccessKeys, mostProofs } from '../../model/proof-limits.ts';
+import { checkedTrust, type TrustInput } from '../../model/trust.ts';
 import type { Tables } from '../../store/port.ts';
 import type { ApiKey } from '../../store/tables/api-keys.ts';
 import type { Proof, ProofKind } from '../../store/tables/proofs.ts';
 import { apiKeyThing, findApiKey } from '../accounts.ts';
 import { holderNeeded, isOperatorTenant, mayGrant, mayTouch } from '../authorization.ts';
 import type { Context } from '../context.ts';
+import { noteWayIn } from '../persons.ts';
 import { newAccessKey } from './access-keys.ts';
 import { draftCertificate } from './certificate-proofs.ts';
 import {
@@ -23,12 +26,6 @@ import {
   secretProof,
 } from './proof-answers.ts';
 import type { TokenVerifier } from './token-verifier.ts';
-import { checkedTrust, type TrustInput } from './trust.ts';
-
-/** Proofs of one API key, its secret included. */
-const mostProofs = 20;
-/** Access keys of one API key: two, so that they can be rotated. */
-const mostAccessKeys = 2;
 
 type NewProof = Answer<'addProof'>;
 type ProofInput = Body<'addProof'>;
@@ -52,12 +49,12 @@ export function addProof(ctx: Context, { keyid, proof, verifier }: AddProof): Ne
   needFieldsOfKind(proof);
   if (proof.kind === 'certificate') return addCertificate(ctx, key, proof, needRoom);
   needRoom();
-  const { name = '' } = proof;
+  const { name = '', active } = proof;
   switch (proof.kind) {
     case 'secret':
       return addSecret(ctx, key);
     case 'aws':
-      return addAccessKey(ctx, key, name);
+      return addAccessKey(ctx, key, name, active);
     case 'jwt': {
       const given = proof.jwks === undefined ? proof : { ...proof, jwks: verifier.publicKeys(proof.jwks) };
       const trust = checkedTrust(trustInput(given), mayAskPrivate(ctx));
@@ -65,7 +62,7 @@ export function addProof(ctx: Context, { keyid, proof, verifier }: AddProof): Ne
       return shownAsNew(
         ctx,
         key,
-        insert(ctx, key, { kind: 'jwt', name, subject: trust.issuer, settings: { ...trust } }),
+        insert(ctx, key, { kind: 'jwt', name, active, subject: trust.issuer, settings: { ...trust } }),
       );
     }
   }
@@ -74,9 +71,9 @@ export function addProof(ctx: Context, { keyid, proof, verifier }: AddProof): Ne
 /** Fields of each kind, besides the kind itself. */
 const fieldsOfKind: Readonly<Record<ProofInput['kind'], readonly (keyof ProofInput)[]>> = {
   secret: [],
-  aws: ['name'],
-  certificate: ['name', 'certificate', 'ca', 'san', 'issue', 'days'],
-  jwt: ['name', 'issuer', 'audience', 'subject', 'claims', 'jwks', 'jwksUrl', 'ca', 'once', 'longest'],
+  aws: ['name', 'active'],
+  certificate: ['name', 'active', 'certificate', 'ca', 'san', 'issue', 'days'],
+  jwt: ['name', 'active', 'issuer', 'audience', 'subject', 'claims', 'jwks', 'jwksUrl', 'ca', 'once', 'longest'],
 };
 
 /** Throws `invalid` for a field of another kind: it would be lost, and with it what its sender meant. */
@@ -114,17 +111,18 @@ function addSecret(ctx: Context, key: ApiKey): NewProof {
   }
   const secret = newApiKeySecret(ctx.world.random);
   ctx.tx.apiKeys.setSecret(key.id, hashSecret(secret));
+  noteWayIn(ctx, key.id);
   noteProof(ctx, key, { id: secretProof, kind: 'secret' }, 'add');
   return { ...secretAnswer({ ...key, hasSecret: true }), key: secret };
 }
 
-function addAccessKey(ctx: Context, key: ApiKey, name: string): NewProof {
+function addAccessKey(ctx: Context, key: ApiKey, name: string, active: boolean | undefined): NewProof {
   const { tx, world, tenant } = ctx;
   if (tx.proofs.ofKey(key.id).filter(({ kind }) => kind === 'aws').length >= mostAccessKeys) {
     throw new KmsError('quota', `an API key has at most ${mostAccessKeys} access keys: remove one first`);
   }
   const { accessKeyId, secretAccessKey, sealed } = newAccessKey(tenant.keys, key.id, world.random);
-  const made = insert(ctx, key, { kind: 'aws', name, subject: accessKeyId, settings: {}, sealed });
+  const made = insert(ctx, key, { kind: 'aws', name, active, subject: accessKeyId, settings: {}, sealed });
   return { ...shownAsNew(ctx, key, made), secretAccessKey };
 }
 
@@ -135,12 +133,19 @@ function addCertificate(ctx: Context, key: ApiKey, given: ProofInput, needRoom: 
   const settings = { ...draft.settings };
   if (renews) {
     ctx.tx.proofs.setSettings(renews.id, settings);
+    noteWayIn(ctx, key.id);
     const proof = findProof(ctx.tx, key, renews.id);
     noteProof(ctx, key, proof, 'renew');
     return { ...proofAnswer(ctx, proof), renewed: true };
   }
   needRoom();
-  const proof = insert(ctx, key, { kind: 'certificate', name: given.name ?? '', subject, settings });
+  const proof = insert(ctx, key, {
+    kind: 'certificate',
+    name: given.name ?? '',
+    active: given.active,
+    subject,
+    settings,
+  });
   noteProof(ctx, key, proof, 'add', made);
   return { ...proofAnswer(ctx, proof), ...told };
 }
@@ -151,20 +156,24 @@ interface Draft {
   readonly subject: string;
   readonly settings: JsonObject;
   readonly sealed?: Proof['sealed'];
+  /** Default: true. */
+  readonly active?: boolean | undefined;
 }
 
-function insert({ tx, world, caller }: Context, key: ApiKey, { sealed, ...draft }: Draft): Proof {
+function insert(ctx: Context, key: ApiKey, { sealed, active = true, ...draft }: Draft): Proof {
+  const { tx, world, caller } = ctx;
   const proof: Proof = {
     ...draft,
     sealed,
+    active,
     id: world.newId('proof'),
     apikeyId: key.id,
-    active: true,
     createdAt: world.now(),
     createdBy: caller.id,
     usedAt: undefined,
   };
   tx.proofs.insert(proof);
+  noteWayIn(ctx, key.id);
   return proof;
 }
 

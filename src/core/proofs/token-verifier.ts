@@ -1,6 +1,6 @@
 // The verifier that logins by signed tokens need: it lies outside, since it knows the issuers' keys.
 import type { JsonObject } from '../../model/json.ts';
-import { isSpiffe, type Misfit, type Trust } from './trust.ts';
+import { isSpiffe, type Misfit, type Trust } from '../../model/trust.ts';
 
 export type TokenVerdict =
   | { readonly claims: JsonObject }

@@ -4,6 +4,7 @@ import type { Answer } from '../../api/endpoints.ts';
 import { hashSecret, isWellFormedToken, newToken } from '../../crypto/secrets.ts';
 import { invalidField, KmsError } from '../../errors.ts';
 import type { JsonObject } from '../../model/json.ts';
+import { type Misfit, type Trust, tokenChecks, trustOf } from '../../model/trust.ts';
 import type { Tables } from '../../store/port.ts';
 import type { CredentialRow } from '../../store/tables/api-keys.ts';
 import type { KnownProof } from '../../store/tables/proofs.ts';
@@ -12,7 +13,6 @@ import { letsIn } from '../accounts.ts';
 import type { Caller, Context, PublicContext } from '../context.ts';
 import { fitOf, holdsNow, type PresentedCertificate, presentedKey } from './client-certificates.ts';
 import { checkToken, type TokenVerifier } from './token-verifier.ts';
-import { type Misfit, type Trust, tokenChecks, trustOf } from './trust.ts';
 
 /** Milliseconds for which an ended session is remembered, so that use of its token is recognized and recorded. */
 const remembered = 86_400_000;

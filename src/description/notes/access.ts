@@ -75,6 +75,7 @@ export const apikeyNotes: Readonly<Record<(typeof apikeyEndpoints)[number]['id']
   createApiKey: {
     description: [
       'Creates an API key. `key` in the answer is its secret, which is shown only once.',
+      'With `active: false` the key is refused until it is made active. With `unique: true` it is made only if no other key has its name, which is then required.',
       'Nobody can give a key a flag that they do not have. With an access token, the key belongs to that User, who can own at most 10,000.',
       'Addresses and blocks are stored once each and in one form: host bits are zero, IPv6 is written as in RFC 5952, and an IPv4-mapped IPv6 address becomes the IPv4 address.',
     ],

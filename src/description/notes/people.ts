@@ -69,7 +69,7 @@ export const userNotes: Readonly<Record<(typeof userEndpoints)[number]['id'], No
   },
   inviteUser: {
     description: [
-      'Creates a User and returns the link with which the person chooses a password; if SMTP is set up, the link is also sent by mail. Inviting a User again who has not completed the invite replaces the link.',
+      'Creates a User and returns the link with which the person chooses a password; if SMTP is set up, the link is also sent by mail. Inviting a User again who has not completed the invite replaces the link and what is given; with `unique: true` that is refused like any taken name.',
     ],
     problems: { 400: taken, 403: [cannotGrant, stronger] },
     limits: [userLimit],

@@ -13,7 +13,7 @@ import { tagsOf } from './tags.ts';
 
 const createKey: AwsOperation = {
   about: 'createManagedKey',
-  plan(given, work) {
+  async plan(given, work) {
     if (given.MultiRegion === true) throw failure('UnsupportedOperationException', 'There is one region here.');
     const origin = textOf(given, 'Origin') ?? 'AWS_KMS';
     const isOfStore = given.CustomKeyStoreId !== undefined || given.XksKeyId !== undefined;
@@ -22,14 +22,14 @@ const createKey: AwsOperation = {
     }
     needDefaultPolicy(textOf(given, 'Policy'), work.place);
     const description = textOf(given, 'Description') ?? '';
-    const body = {
-      name: work.newName(),
+    const fields = {
       ...newKeyType(given),
       tags: tagsOf(given.Tags),
       deletionAllowed: true,
       ...(origin === 'EXTERNAL' && { origin: 'imported' }),
       ...(description !== '' && { props: { description } }),
     };
+    const body = { name: await work.newName(fields), ...fields };
     const answer: Call['answer'] = ({ key }) => ({ KeyMetadata: metadataOf(withVersions(key), work.place) });
     return { id: 'createManagedKey', body, answer };
   },

@@ -2,6 +2,7 @@
 // endpoint of ours is called, which authorizes, operates and records. A refusal of the input goes through the same
 // endpoint, so that it is told only to those whom that would serve, and recorded like any other.
 import { endpoints } from '../../api/endpoints.ts';
+import { nameAskedFor } from '../../core/approval-names.ts';
 import { isAllowed } from '../../core/authorization.ts';
 import { accountOf, newUuidName } from '../../core/aws-names.ts';
 import { lookUpManagedKey } from '../../core/managed-key-names.ts';
@@ -147,7 +148,11 @@ export class KmsRequests {
     return account;
   }
 
-  async #workOf({ caller, place, looks }: KmsRequest, { keys = [] }: AwsOperation, given: JsonObject): Promise<Work> {
+  async #workOf(
+    { request, caller, place, looks }: KmsRequest,
+    { keys = [] }: AwsOperation,
+    given: JsonObject,
+  ): Promise<Work> {
     const { world } = this.#appliance;
     const { tenant } = caller.handle;
     // Ciphertexts and tokens may be of an epoch that another node has just begun.
@@ -168,7 +173,13 @@ export class KmsRequests {
       tenantKeys: tenant.keys,
       now: () => world.now(),
       random: (length) => world.random(length),
-      newName: () => newUuidName((length) => world.random(length)),
+      newName: async (fields) => {
+        const asked = await looks.at((tables) => {
+          const id = identify(tables, caller.credential, request, world.now())?.caller.id;
+          return id === undefined ? undefined : nameAskedFor(tables, tenant, { caller: id, fields });
+        });
+        return asked ?? newUuidName((length) => world.random(length));
+      },
       find: (ids) => looks.at((tables) => keyWithId(tables, ids, place, world.now())),
       findNamed: (name) => looks.at((tables) => foundKey(tables, lookUpManagedKey(tables, name), place, world.now())),
     };

@@ -34,8 +34,8 @@ export interface Work {
   readonly tenantKeys: TenantKeys;
   now(): number;
   random(length: number): Uint8Array;
-  /** A new name for a key that is given none. */
-  newName(): string;
+  /** A name for a new key that is given none: the one that was asked for, if the same waits for approval. */
+  newName(fields: JsonObject): Promise<string>;
   /** The key of that name or alias; undefined if there is none. */
   findNamed(name: string): Promise<FoundKey | undefined>;
   /** The key with one of these ids; undefined if there is none. */

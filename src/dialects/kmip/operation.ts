@@ -99,6 +99,7 @@ export class Work {
   /** Begins with another item. */
   begin(): void {
     this.ctx.deed = undefined;
+    this.ctx.further = [];
     this.subject = '';
     this.#named = undefined;
     this.#asked = undefined;

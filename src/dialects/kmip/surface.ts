@@ -1,5 +1,6 @@
 // The appliance as a KMIP server: a message comes as the body of POST /kmip, in HTTPS or from the listener of its own,
 // and is answered in one transaction. Clients are API keys, proved by the certificate of the connection.
+import { lookBefore } from '../../core/approval-decision.ts';
 import { Bearer } from '../../core/credential.ts';
 import { isUnfinished, type KeyWork } from '../../core/key-work.ts';
 import { keyIdOf } from '../../core/kmip-objects.ts';
@@ -15,6 +16,7 @@ import type { TenantHandle } from '../../http/tenant-directory.ts';
 import type { KeyType } from '../../model/key-types.ts';
 import type { Tables } from '../../store/port.ts';
 import type { Slices } from '../../store/sql.ts';
+import { approveItem, waitFor } from './approvals.ts';
 import { type FoundClient, KmipClients, type NamedBearer } from './clients.ts';
 import {
   answerMessage,
@@ -119,9 +121,11 @@ class KmipSurface {
         action,
         credential: named?.bearer,
         proof,
+        isSingle: message.items.length === 1,
         isCostly: message.items.some((item) => isCostly(handle, item)),
         isLong: message.items.length > 1 || message.items.some((item) => operationOf(item.operation)?.slices),
         run: (ctx, keys) => this.#run(ctx, keys, message, named?.name),
+        refusal: (error) => this.#refusedBytes(message, error),
       });
       const { acts, caller, value } = result;
       if (named) state.people.workloads.forgive({ tenant, address: request.remoteAddress ?? 'local' });
@@ -166,10 +170,13 @@ class KmipSurface {
 
   /** The answer to a message of which nothing was done. */
   #refused(message: RequestMessage, error: unknown): Outcome {
+    return { ...told(this.#refusedBytes(message, error)), cause: refused(error).cause };
+  }
+
+  #refusedBytes(message: RequestMessage, error: unknown): Uint8Array {
     const items = message.items.slice(0, message.onFailure === 'continue' ? undefined : 1);
     const results = items.map((item) => resultItem(message.version, item, { error }));
-    const answer = answerMessage(message.version, this.#appliance.world.now(), results);
-    return { ...told(answer), cause: refused(error).cause };
+    return answerMessage(message.version, this.#appliance.world.now(), results);
   }
 
   /** The part that clients without an API key may know. */
@@ -214,6 +221,8 @@ class KmipSurface {
     } catch (error) {
       if (error instanceof Undone) {
         markUndone(ctx, before, error.results.length - 1);
+        // The request for approval was taken back with the rest.
+        if (ctx.needs) error.results.splice(-1, 1, { error: waitFor(ctx, ctx.needs) });
         return answerMessage(
           version,
           this.#appliance.world.now(),
@@ -247,19 +256,21 @@ class KmipSurface {
   *#runItem(ctx: BatchContext, work: Work, item: BatchItem): Slices<ItemResult> {
     const operation = operationOf(item.operation);
     work.begin();
+    ctx.needs = undefined;
     const placeholder = work.placeholder;
     const named = { action: operation?.action ?? 'kmip.query', operation: operation?.name ?? `${item.operation}` };
     try {
       const known = knownOperation(item, work.version);
       const payload = yield* ctx.tx.savepointInSlices(function* () {
-        const made = yield* performed(known, work, item.payload);
+        const made = yield* approved(known, work, item.payload);
         work.effort.spend('answered', encodedLength(made));
         return made;
       });
       work.answered(known.code, payload);
       this.#record(ctx, work, named, undefined);
       return { payload };
-    } catch (error) {
+    } catch (thrown) {
+      const error = waitFor(ctx, thrown);
       if (isUnfinished(error)) throw error;
       // One that was emptied stays so.
       if (work.placeholder !== undefined) work.placeholder = placeholder;
@@ -277,7 +288,8 @@ class KmipSurface {
       return;
     }
     const isDenied = error instanceof KmsError && error.code === 'forbidden';
-    const { name: ringname, deed, asked } = work.refusedObject();
+    const { name: ringname, deed: known, asked } = work.refusedObject();
+    const deed = ctx.deed?.approval ? { ...known, approval: ctx.deed.approval } : known;
     const reason = reasonOf(error)?.reason ?? reasons.generalFailure;
     const props = { operation, reason, ...(asked !== undefined && { asked }) };
     ctx.acts.push({ action, ringname, status: refused(error).status, granted: !isDenied, deed, props });
@@ -288,7 +300,7 @@ const noCertificate = new KmsError('unauthenticated', 'expected a client certifi
 
 /** Ends a batch of which everything is taken back. */
 class Undone extends Error {
-  readonly results: readonly ItemResult[];
+  readonly results: ItemResult[];
 
   constructor(results: readonly ItemResult[]) {
     super('undone');
@@ -317,6 +329,15 @@ function knownOperation({ operation: code, isExtended }: BatchItem, version: Ver
   }
   if (isExtended) throw new Refusal(reasons.featureNotSupported, 'the extension of the message is not known');
   return operation;
+}
+
+/** Does the operation; throws `NeedsWords` if it needs approval, so that it is taken back. */
+function* approved(known: Operation, work: Work, payload: Structure): Slices<Structure> {
+  const { ctx } = work;
+  const before = lookBefore(ctx);
+  const answer = yield* performed(known, work, payload);
+  if (before) approveItem(work, known, payload, before);
+  return answer;
 }
 
 function* performed({ run, open, slices }: Operation, work: Work, payload: Structure): Slices<Structure> {

@@ -210,7 +210,7 @@ function namedUser({ username, email }: { readonly username: string; readonly em
 function asAdministrator<R>(
   { appliance: { world }, handle: { tenant, store } }: RequestScope,
   recorded: Pick<Parameters<typeof activityRecord>[1], 'action' | 'props'>,
-  operation: (ctx: Omit<Context, 'handsOut' | 'did'>) => R,
+  operation: (ctx: Omit<Context, 'handsOut' | 'did' | 'touches'>) => R,
 ): Promise<R> {
   return store.transaction((tx) => {
     let deed: ActivityDetails = {};

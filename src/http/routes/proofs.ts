@@ -11,7 +11,6 @@ import { presentedKey } from '../../core/proofs/client-certificates.ts';
 import { listProofs } from '../../core/proofs/proof-answers.ts';
 import { addProof, removeProof, setProof } from '../../core/proofs/proofs.ts';
 import { checkToken, type TokenVerdict } from '../../core/proofs/token-verifier.ts';
-import { type Misfit, tokenChecks, trustOf } from '../../core/proofs/trust.ts';
 import {
   aimOf,
   checkedUse,
@@ -26,6 +25,7 @@ import {
   type TokenOutcome,
 } from '../../core/proofs/workload-sessions.ts';
 import { invalidField, KmsError } from '../../errors.ts';
+import { type Misfit, tokenChecks, trustOf } from '../../model/trust.ts';
 import type { CredentialRow } from '../../store/tables/api-keys.ts';
 import type { Input, RoutesOf } from '../route.ts';
 

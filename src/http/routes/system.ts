@@ -32,7 +32,10 @@ export const systemRoutes: RoutesOf<(typeof systemEndpoints)[number]['id']> = {
         return {
           tenant: handle.tenant.name,
           readiness: { ready: ok, ...(!ok && { message: reason }), ...told, ...(label && { label }) },
-          ...(query.flags && { flags: Object.fromEntries(caller.flags.names.map((name) => [name, true])) }),
+          ...(query.flags && {
+            flags: Object.fromEntries(caller.flags.names.map((name) => [name, true])),
+            caller: caller.id,
+          }),
           ...stored,
           ...(seesAppliance && { backups: open.backups(), log: open.logNumbers(handle) }),
         };

@@ -5,6 +5,7 @@ import type { Page, PageRequest, Row, Slices, Sql } from '../sql.ts';
 import { holdsAll, objectOf, textsOf, toJson } from './columns.ts';
 import { inSlices, readPart, sliceRows } from './page.ts';
 import type { ProofKind } from './proofs.ts';
+import { wayInTable } from './ways-in.ts';
 
 export interface ApiKey {
   readonly seq: number;
@@ -112,6 +113,8 @@ type Look = (flagsText: string) => void;
 export type ApiKeyTable = ReturnType<typeof apiKeyTable>;
 
 export function apiKeyTable(sql: Sql) {
+  const waysIn = wayInTable(sql);
+
   function nameRings(id: string, rings: readonly string[]): void {
     const names = [...new Set(rings)];
     for (let at = 0; at < names.length; at += sliceRows) {
@@ -381,6 +384,8 @@ export function apiKeyTable(sql: Sql) {
         sql.run(`DELETE FROM api_key_uses WHERE ${theirs}`, ...slice);
         const proved = `SELECT DISTINCT apikey_id AS id FROM api_key_proofs WHERE ${theirs}`;
         for (const { id } of sql.all<{ id: string }>(proved, ...slice)) eraseProofs(id);
+        const gone = 'SELECT id FROM api_keys WHERE account_id = ? AND seq > ? AND seq <= ?';
+        for (const { id } of sql.all<{ id: string }>(gone, ...slice)) waysIn.forget(id);
         erased += sql.run('DELETE FROM api_keys WHERE account_id = ? AND seq > ? AND seq <= ?', ...slice);
       });
       return erased;
@@ -406,6 +411,7 @@ export function apiKeyTable(sql: Sql) {
       sql.run('DELETE FROM api_key_uses WHERE apikey_id = ?', id);
       eraseProofs(id);
       sql.run('DELETE FROM api_keys WHERE id = ?', id);
+      waysIn.forget(id);
     },
   };
 }

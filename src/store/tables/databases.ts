@@ -4,7 +4,10 @@ import type { Tables } from '../port.ts';
 import type { Row, Sql } from '../sql.ts';
 import { accountTable } from './accounts.ts';
 import { apiKeyTable } from './api-keys.ts';
+import { approvalRequestTable } from './approval-requests.ts';
+import { approvalRuleTable } from './approval-rules.ts';
 import { assetTable } from './assets.ts';
+import { brokenGlassTable } from './broken-glass.ts';
 import { clientAuthorityTable } from './client-authorities.ts';
 import { keyUseTable } from './key-uses.ts';
 import { kmipObjectTable } from './kmip-objects.ts';
@@ -22,6 +25,7 @@ import { tangTable } from './tang.ts';
 import { type TenantTable, tenantTable } from './tenants.ts';
 import { userTokenTable } from './user-tokens.ts';
 import { userTable } from './users.ts';
+import { wayInTable } from './ways-in.ts';
 import { workloadSessionTable } from './workload-sessions.ts';
 import { wrappingKeyTable } from './wrapping-keys.ts';
 
@@ -47,6 +51,10 @@ export function tenantTables(sql: Sql): Tables {
     kmipObjects: kmipObjectTable(sql),
     wrappingKeys: wrappingKeyTable(sql),
     tang: tangTable(sql),
+    approvalRules: approvalRuleTable(sql),
+    approvalRequests: approvalRequestTable(sql),
+    brokenGlass: brokenGlassTable(sql),
+    waysIn: wayInTable(sql),
   };
 }
 

@@ -4,6 +4,7 @@
 import { KmsError } from '../../errors.ts';
 import type { Session, Written } from '../session.ts';
 import { openState, type State } from '../state.ts';
+import { approvalSchema } from './approval-schema.ts';
 import { systemKeyFlags, tenantKeyFlags } from './key-flags.ts';
 import { kmipSchema } from './kmip-schema.ts';
 import { managedKeySchema } from './managed-key-schema.ts';
@@ -22,6 +23,7 @@ export const tenantMigrations: readonly Migration[] = [
   { name: 'the tables of proofs', statements: proofSchema },
   { name: 'aliases as they were given', statements: ['ALTER TABLE managed_key_aliases ADD COLUMN display_name TEXT'] },
   { name: "the tables of KMIP's objects", statements: kmipSchema },
+  { name: 'the tables of approvals', statements: approvalSchema },
 ];
 
 export const systemMigrations: readonly Migration[] = [

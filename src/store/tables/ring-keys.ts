@@ -95,6 +95,8 @@ export function ringKeyTable(sql: Sql) {
       return inRing(key);
     },
 
+    isThere: (id: string): boolean => sql.get('SELECT 1 AS one FROM ring_keys WHERE id = ?', id) !== undefined,
+
     /** The number of encrypts that it has served. */
     encryptCount(key: RingKey): number {
       return key.storedCount + (sql.counted(countEncrypt, key.id)?.sum ?? 0);

@@ -17,6 +17,8 @@ interface Session {
   readonly usedAt: number;
   /** The address of that use; undefined from the machine itself. */
   readonly address: string | undefined;
+  /** The second factor that was last proved in it, and when. */
+  readonly factor: { readonly id: string; readonly at: number } | undefined;
 }
 
 interface SessionRow extends Row {
@@ -29,10 +31,12 @@ interface SessionRow extends Row {
   ended_at: number | null;
   used_at: number;
   address: string | null;
+  factor_id: string | null;
+  factor_at: number | null;
 }
 
-const select = `SELECT token_hash, id, user_id, by_provider, chain_started_at, expires_at, ended_at, used_at, address
-  FROM sessions`;
+const select = `SELECT token_hash, id, user_id, by_provider, chain_started_at, expires_at, ended_at, used_at, address, factor_id,
+  factor_at FROM sessions`;
 
 export type SessionTable = ReturnType<typeof sessionTable>;
 
@@ -40,8 +44,8 @@ export function sessionTable(sql: Sql) {
   return {
     insert(session: Omit<Session, 'endedAt'>): void {
       sql.run(
-        `INSERT INTO sessions (token_hash, id, user_id, by_provider, chain_started_at, expires_at, used_at, address)
-          VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+        `INSERT INTO sessions (token_hash, id, user_id, by_provider, chain_started_at, expires_at, used_at, address, factor_id,
+          factor_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
         session.tokenHash,
         session.id,
         session.userId,
@@ -50,6 +54,8 @@ export function sessionTable(sql: Sql) {
         session.expiresAt,
         session.usedAt,
         session.address ?? null,
+        session.factor?.id ?? null,
+        session.factor?.at ?? null,
       );
     },
 
@@ -70,6 +76,10 @@ export function sessionTable(sql: Sql) {
 
     noteUse(tokenHash: string, now: number, address: string | undefined): void {
       sql.run('UPDATE sessions SET used_at = ?, address = ? WHERE token_hash = ?', now, address ?? null, tokenHash);
+    },
+
+    noteFactor(tokenHash: string, id: string, now: number): void {
+      sql.run('UPDATE sessions SET factor_id = ?, factor_at = ? WHERE token_hash = ?', id, now, tokenHash);
     },
 
     extend(tokenHash: string, expiresAt: number): void {
@@ -164,5 +174,6 @@ function fromRow(row: SessionRow): Session {
     endedAt: row.ended_at ?? undefined,
     usedAt: row.used_at,
     address: row.address ?? undefined,
+    factor: row.factor_id === null ? undefined : { id: row.factor_id, at: row.factor_at ?? 0 },
   };
 }

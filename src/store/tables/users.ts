@@ -5,6 +5,7 @@ import type { JsonObject } from '../../model/json.ts';
 import type { Page, PageRequest, Row, Sql } from '../sql.ts';
 import { holdsAll, objectOf, textsOf, toJson } from './columns.ts';
 import { readPart } from './page.ts';
+import { wayInTable } from './ways-in.ts';
 
 export interface User {
   readonly seq: number;
@@ -75,6 +76,7 @@ const ofUser = ['user_tokens', 'second_factors', 'recovery_codes'].map(
 export type UserTable = ReturnType<typeof userTable>;
 
 export function userTable(sql: Sql) {
+  const waysIn = wayInTable(sql);
   return {
     insert(user: NewUser): void {
       sql.run(
@@ -172,6 +174,9 @@ export function userTable(sql: Sql) {
     erase(id: string): void {
       for (const table of ofUser) sql.run(table, id);
       sql.run('DELETE FROM users WHERE id = ?', id);
+      // Users for whom a rule vouches are persons of their own, who others are behind no more.
+      const vouched = 'SELECT 1 AS one FROM approval_rules, json_each(vouched) AS user WHERE user.key = ? LIMIT 1';
+      if (!sql.get(vouched, id)) waysIn.replace(id);
     },
 
     count(): number {

@@ -27,6 +27,8 @@ interface MetricsView {
   readonly space: SpaceStatus | undefined;
   /** Number of nodes, if several share the appliance. */
   readonly nodes: number | undefined;
+  /** Numbers of open requests for approval, and of broken glass that is not acknowledged. */
+  readonly approvals: { readonly open: number; readonly brokenGlass: number };
 }
 
 export class Metrics {
@@ -62,6 +64,19 @@ export class Metrics {
     this.#requestNumbers(out, tenant);
     const counts = this.store(dir);
     storeNumbers(out, counts, view.store);
+    const { open, brokenGlass } = view.approvals;
+    gauge(
+      out,
+      'kms_approval_requests_open',
+      'Open requests of this tenant: those that wait for approval, and those that have it.',
+      open,
+    );
+    gauge(
+      out,
+      'kms_broken_glass',
+      'Operations done without the approval that they needed, and not acknowledged yet.',
+      brokenGlass,
+    );
     if (counts.turns) turnNumbers(out, counts.turns);
     this.#applianceNumbers(out, view);
     await processNumbers(out);

@@ -64,11 +64,16 @@ export class WebhookReceiver implements Receiver {
     // The hash of the last record covers all before it; the client that causes a record cannot choose any part of the
     // id.
     const id = `${tenant.id}_${first?.record.seq}_${last?.record.seq}_${last?.hash}`;
+    await this.deliver(id, 'application/jsonl', body);
+  }
+
+  /** Sends one signed message. Throws `DeliveryFault` unless the answer is 2xx. */
+  async deliver(id: string, type: string, body: Uint8Array): Promise<void> {
     const timestamp = String(Math.floor(this.#now() / 1000));
     const signed = concatBytes(utf8(`${id}.${timestamp}.`), body);
     const signatures = this.#signers.map((sign) => `v1,${toBase64(sign(signed))}`);
     const status = await this.#post(body, {
-      'content-type': 'application/jsonl',
+      'content-type': type,
       'content-length': body.length,
       'user-agent': `kms/${version}`,
       'webhook-id': id,

@@ -14,6 +14,7 @@ import { openbao } from './openbao.ts';
 import { spire } from './spire.ts';
 import { spring } from './spring.ts';
 import { tofu } from './tofu.ts';
+import { tofuProvider } from './tofu-provider.ts';
 import { cosign, openbaoLibrary, sops, tink, wrapping } from './transit.ts';
 
 export const clients: readonly Client[] = [
@@ -29,6 +30,7 @@ export const clients: readonly Client[] = [
   tink,
   openbaoLibrary,
   tofu,
+  tofuProvider,
   spring,
   ageOfDebian,
   ageOfGo,

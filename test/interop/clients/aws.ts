@@ -3,6 +3,7 @@
 import { createPublicKey, verify } from 'node:crypto';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { held } from '../approver.ts';
 import { type Desk, expect } from '../desk.ts';
 import { nodeModules, pythonPrograms } from '../install.ts';
 import { type Client, scenario } from './client.ts';
@@ -76,6 +77,14 @@ export const boto3: Client = {
     return {
       version: '1.44.8',
       scenarios: [
+        scenario('AWS KMS: the deletion of a key waits under a rule until it is approved', async (desk) => {
+          const { env, arn } = await awsKey(desk, 'boto-held', '--deletion-allowed', 'true');
+          const script = `import boto3; print(boto3.client('kms').schedule_key_deletion(KeyId='${arn}')['KeyState'])`;
+          const deleted = await held(desk, 'key.boto-held.delete', () =>
+            desk.run(python, ['-c', script], { env: withRegion(env) }),
+          );
+          expect(deleted.stdout, /^PendingDeletion$/m);
+        }),
         scenario('AWS KMS: keys, messages, data keys, signatures, MACs, names, states, errors', async (desk) => {
           const env = withRegion(await desk.aws('key.*'));
           const { stdout } = await desk.run(python, [program('boto3_calls.py')], { env });

@@ -2,13 +2,16 @@
 // Rust's kmip-protocol.
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { Desk } from '../desk.ts';
+import { held } from '../approver.ts';
+import { type Desk, expect } from '../desk.ts';
 import { pythonPrograms, rustProgram } from '../install.ts';
 import { type Client, scenario } from './client.ts';
 
 const programs = (name: string): string => fileURLToPath(new URL(`../programs/${name}`, import.meta.url));
 
 interface KmipPlace {
+  /** URL of the native API, with the certificate below. */
+  readonly url: string;
   readonly port: string;
   /** The server's certificate. */
   readonly cert: string;
@@ -34,6 +37,7 @@ export async function withKmip(desk: Desk, name: string, use: (place: KmipPlace)
   const server = desk.start('kms', ['serve', '--data', data, '--log-level', 'warn', ...tls, ...listen]);
   try {
     await server.until('KMIP is served', async () => /KMIP: listening/.test(server.output()));
+    const [, url = ''] = /kms: listening on (https\S+)/.exec(server.output()) ?? [];
     const [, port = ''] = /KMIP: listening on kmip:\/\/127\.0\.0\.1:(\d+)/.exec(server.output()) ?? [];
     await desk.run('kms', ['account', 'create', 'kmip', '--data', data]);
     const client = async (...operations: readonly string[]): Promise<string> => {
@@ -42,7 +46,7 @@ export async function withKmip(desk: Desk, name: string, use: (place: KmipPlace)
       await desk.run('kms', [...words, ...flags]);
       return out;
     };
-    await use({ port, cert, data, client });
+    await use({ url, port, cert, data, client });
   } finally {
     await server.end();
   }
@@ -65,6 +69,16 @@ export const pykmip: Client = {
       scenarios: [
         scenario('KMIP 1.0 to 2.0: life of keys, search, registered objects, messages, signatures, MACs', (desk) =>
           served(desk, 'pykmip', python, programs('kmip_calls.py')),
+        ),
+        scenario('KMIP: Destroy waits under a rule until it is approved', (desk) =>
+          withKmip(desk, 'pykmip-held', async ({ url, port, cert, data, client }) => {
+            const env = { CLIENT: await client(), PORT: port, CA: cert };
+            const kms = async (...args: string[]) => (await desk.run('kms', [...args, '--data', data])).stdout;
+            const ran = await held({ url, kms, cert }, 'key.*.delete', () =>
+              desk.run(python, [programs('kmip_held.py')], { env }),
+            );
+            expect(ran.stdout, /^destroyed$/m);
+          }),
         ),
       ],
     };

@@ -5,9 +5,17 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, connect as dial, type Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { freePort } from '../../support/free-port.ts';
 import { type Desk, expect } from '../desk.ts';
-import { debianPrograms, debianVersion, goLibraryProgram, goVersion, kubernetesPrograms } from '../install.ts';
+import {
+  debianPrograms,
+  debianVersion,
+  goLibraryProgram,
+  goProgram,
+  goVersion,
+  kubernetesPrograms,
+} from '../install.ts';
 import { type Client, scenario } from './client.ts';
 
 /** A plugin for the ring at this server, with an API key that has the guide's flags. */
@@ -211,6 +219,44 @@ async function tokensOfAccounts(desk: Desk, programs: string): Promise<void> {
   }
 }
 
+const deploy = new URL('../../../docs/deploy/', import.meta.url);
+
+/** The plain manifest is the chart with the values of its guide, and the API server accepts all that is there. */
+async function filesToDeploy(desk: Desk, programs: string, helm: string): Promise<void> {
+  const manifest = (name: string): string => readFileSync(new URL(`kubernetes/${name}.yaml`, deploy), 'utf8');
+  const chart = fileURLToPath(new URL('chart', deploy));
+  const template = ['template', 'kms', chart, '--kube-version', kubernetesVersion];
+  const values = ['appliance.id=APPLIANCE', 'appliance.url=https://kms.example', `appliance.store=${exampleStore}`];
+  const given = (list: readonly string[]) => list.flatMap((value) => ['--set', value]);
+  const render = async (...more: string[]) =>
+    (await desk.run(helm, [...template, '--namespace', 'kms', ...given([...values, ...more])])).stdout;
+  const plain = (await render()).replace(/^# Source: .*\n/gm, '').replace(/^.*managed-by: .*\n/gm, '');
+  if (!manifest('appliance').endsWith(plain))
+    throw new Error(`docs/deploy/kubernetes/appliance.yaml is not:\n${plain}`);
+  const all = ['vault=8200', 'aws=8300', 'kmip=5696'].map((port) => `ports.${port}`);
+  const whole = await render(...all, 'networkPolicy.from[0].team=shop', 'env.KMS_LOG_LEVEL=debug', 'replicas=3');
+  await desk.refused(helm, template);
+  const cluster = await clusterOf(desk, programs, 'deploy');
+  try {
+    for (const name of ['kms', 'shop']) await cluster.kubectl(`create namespace ${name}`);
+    for (const [text, count] of [
+      [whole, 5],
+      [manifest('appliance'), 4],
+      [manifest('plugin'), 1],
+      [manifest('workload'), 2],
+    ] as const) {
+      const namespace = text.includes('namespace: ') ? '' : ' -n kms';
+      const told = await cluster.kubectl(`create${namespace} --dry-run=server --validate=strict -o name -f -`, text);
+      expect(told, new RegExp(`^(\\S+\\n){${count}}$`));
+    }
+  } finally {
+    await cluster.end();
+  }
+}
+
+const kubernetesVersion = 'v1.37.2';
+const exampleStore = 'postgres://kms@db.example/kms?sslrootcert=/etc/kms/store/ca.pem';
+
 const keyIdIn = (stored: Buffer): string => /key_[0-9a-z]{26}/.exec(stored.toString('latin1'))?.[0] ?? '';
 
 export const apiServer: Client = {
@@ -219,10 +265,10 @@ export const apiServer: Client = {
   onlyIfNamed: true,
   async install() {
     await debianPrograms({ etcd: 'etcd-server' });
-    const version = 'v1.37.2';
-    const programs = await kubernetesPrograms(version, 'kube-apiserver', 'kubectl');
+    const programs = await kubernetesPrograms(kubernetesVersion, 'kube-apiserver', 'kubectl');
+    const helm = await goProgram('helm.sh/helm/v3/cmd/helm', 'v3.16.4');
     return {
-      version: `${version} with etcd ${await debianVersion('etcd-server')}`,
+      version: `${kubernetesVersion} with etcd ${await debianVersion('etcd-server')}`,
       scenarios: [
         scenario(
           'Secrets in etcd: encrypted, read, after a restart, after a rotation, written again; the guide’s pods',
@@ -312,6 +358,9 @@ export const apiServer: Client = {
             way.close();
           }
         }),
+        scenario('the files to deploy the appliance, its plugin and programs: rendered by Helm, and accepted', (desk) =>
+          filesToDeploy(desk, programs, helm),
+        ),
         scenario('the token of a service account gets a data key, with no secret, until its trust ends', (desk) =>
           tokensOfAccounts(desk, programs),
         ),

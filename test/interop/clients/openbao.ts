@@ -2,6 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { freePort } from '../../support/free-port.ts';
+import { held } from '../approver.ts';
 import { type Desk, expect } from '../desk.ts';
 import { pythonPrograms } from '../install.ts';
 import { type Client, scenario } from './client.ts';
@@ -33,6 +34,7 @@ export const openbao: Client = {
         scenario('bao kv: put, get, list, patch, delete, undelete, destroy, metadata, rollback', (desk) =>
           secrets(desk, bao),
         ),
+        scenario('bao: decrypt waits under a rule until it is approved', (desk) => heldUp(desk, bao)),
         scenario('bao: logs in by jwt and kubernetes; lookup, renew, revoke -self; what is refused', (desk) =>
           loggedIn(desk, bao),
         ),
@@ -49,6 +51,20 @@ export const openbao: Client = {
     };
   },
 };
+
+async function heldUp(desk: Desk, bao: string): Promise<void> {
+  await desk.kms('key', 'create', 'bao-held');
+  const env = desk.vault((await desk.token('key.bao-held.*')).key);
+  const made = await desk.run(bao, ['write', '-field=ciphertext', 'transit/encrypt/bao-held', 'plaintext=aGVsbG8='], {
+    env,
+  });
+  const opened = await held(desk, 'key.bao-held.decrypt', () =>
+    desk.run(bao, ['write', '-field=plaintext', 'transit/decrypt/bao-held', `ciphertext=${made.stdout.trim()}`], {
+      env,
+    }),
+  );
+  expect(opened.stdout, /^aGVsbG8=$/);
+}
 
 async function commands(desk: Desk, bao: string): Promise<void> {
   const env = desk.vault(desk.root.key);

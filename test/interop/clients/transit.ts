@@ -1,5 +1,6 @@
 // Programs that speak Vault transit, and some of them AWS KMS: SOPS, cosign, HashiCorp's wrapper, Tink, OpenBao's library.
 import { writeFileSync } from 'node:fs';
+import { held } from '../approver.ts';
 import { type Desk, expect } from '../desk.ts';
 import { goLibraryProgram, goProgram, goVersion } from '../install.ts';
 import { awsKey } from './aws.ts';
@@ -37,6 +38,19 @@ export const sops: Client = {
             env: desk.vault(any),
           });
           expect(none.stderr, /400[\s\S]*encryption key not found/);
+        }),
+        scenario('hc_vault: decrypt waits under a rule until it is approved', async (desk) => {
+          await desk.kms('key', 'create', 'sops-held');
+          const { key } = await desk.token('key.sops-held.encrypt', 'key.sops-held.decrypt');
+          const env = desk.vault(key);
+          desk.write('plain.yaml', 'password: hunter2\n');
+          const uri = `${desk.address}/v1/transit/keys/sops-held`;
+          const made = await desk.run(program, ['encrypt', '--hc-vault-transit', uri, 'plain.yaml'], { env });
+          desk.write('sops-held.yaml', made.stdout);
+          const opened = await held(desk, 'key.sops-held.decrypt', () =>
+            desk.run(program, ['decrypt', 'sops-held.yaml'], { env }),
+          );
+          expect(opened.stdout, /^password: hunter2\n$/);
         }),
         scenario(
           'kms (AWS): encrypt under a context, decrypt, rotate the key, rotate the file; denials',

@@ -1,8 +1,8 @@
 // The trust of an API key in signed tokens (JWT): issuer, audience, subject and claims. One that would let in strangers
 // cannot be made; a claim fits exactly or by a glob whose `*` stops at a slash.
-import { invalidField } from '../../errors.ts';
-import { isLoopbackHost } from '../../model/hosts.ts';
-import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import { invalidField } from '../errors.ts';
+import { isLoopbackHost } from './hosts.ts';
+import { isJsonObject, type JsonObject } from './json.ts';
 
 export interface Trust {
   /** https, or `spiffe://` and a trust domain; compared byte for byte. */

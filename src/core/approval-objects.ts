@@ -1,0 +1,122 @@
+// Objects as approvers see them, before and after an act: the fields that matter, without secrets.
+import { type ActivityDetails, mostNamed, type ResourceRef } from '../model/activity-details.ts';
+import type { FurtherAct } from '../model/approval-rules.ts';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
+import type { Tables } from '../store/port.ts';
+import { termsTold } from './approval-rules.ts';
+import type { Context } from './context.ts';
+import { askersOf, behind } from './persons.ts';
+
+/** Characters in JSON. */
+const most = 16_384;
+/** Entries of a field of what is longer. */
+const mostShown = 20;
+
+/** Undefined for a thing that is not there, or whose fields are not shown. */
+export function shownObject(tx: Tables, object: ResourceRef): JsonObject | undefined {
+  const shown = fieldsOf(tx, object);
+  if (!shown || isShort(shown)) return shown;
+  const { props: _, ...others } = shown;
+  if (isShort(others)) return others;
+  const cut = Object.entries(others).map(([name, value]) => [name, firstOf(value)]);
+  return Object.fromEntries(cut);
+}
+
+/** The first of many entries of a field, with their number. */
+function firstOf(value: unknown): unknown {
+  const entries = isJsonObject(value) ? Object.keys(value) : value;
+  if (!Array.isArray(entries) || entries.length <= mostShown) return value;
+  return { first: entries.slice(0, mostShown), count: entries.length };
+}
+
+/** Whether a thing is there; of some types that is not known, and it is taken to be. */
+export function isThere(tx: Tables, { type, id }: ResourceRef): boolean {
+  switch (type) {
+    case 'user':
+      return tx.users.byId(id) !== undefined;
+    case 'apikey':
+      return tx.apiKeys.byId(id) !== undefined;
+    case 'managed-key':
+      return tx.managedKeys.byId(id) !== undefined;
+    case 'key':
+      return tx.ringKeys.isThere(id);
+    default:
+      return true;
+  }
+}
+
+function isShort(fields: JsonObject): boolean {
+  return JSON.stringify(fields).length <= most;
+}
+
+/** The names and ids by which a rule may mean a thing; aliases, a secret's path and a User's e-mail address, too. */
+export function namesOf(tx: Tables, object: ResourceRef | null | undefined): string[] {
+  if (!object) return [];
+  const { type, id, name } = object;
+  const own = name === undefined ? [id] : [id, name];
+  if (type === 'user') return [...own, tx.users.byId(id)?.email ?? ''];
+  return type === 'managed-key' ? [...own, tx.managedKeys.byId(id)?.path ?? '', ...tx.managedKeys.aliases(id)] : own;
+}
+
+type Touched = Parameters<Context['touches']>[0];
+
+/** Acts on further things, as rules look at them. */
+export function furtherOf(tx: Tables, further: readonly Touched[]): FurtherAct[] {
+  return further.map(({ actions, ring, object, objects = [], lost = [] }) => ({
+    actions,
+    objects: [
+      ...new Set([
+        ...(ring === undefined ? [] : [ring]),
+        ...lost,
+        ...[object, ...objects].flatMap((each) => namesOf(tx, each)),
+      ]),
+    ],
+    ...(ring !== undefined && { ring }),
+    ...(lost.length > 0 && { renamed: { from: lost, to: namesOf(tx, object) } }),
+    ...(object && { object }),
+  }));
+}
+
+function fieldsOf(tx: Tables, { type, id }: ResourceRef): JsonObject | undefined {
+  switch (type) {
+    case 'user': {
+      const user = tx.users.byId(id);
+      if (!user) return undefined;
+      const { username, email, displayName, flagsText, props } = user;
+      return { username, email, displayName, flags: JSON.parse(flagsText), props };
+    }
+    case 'apikey': {
+      const key = tx.apiKeys.byId(id);
+      if (!key) return undefined;
+      const { name, active, expiresAt = null, addresses: allowedAddresses, accountId, flagsText, props } = key;
+      return { name, active, expiresAt, allowedAddresses, accountId, flags: JSON.parse(flagsText), props };
+    }
+    case 'approval-rule': {
+      const rule = tx.approvalRules.list().find((each) => each.id === id);
+      return rule && { name: rule.name, ...termsTold(rule) };
+    }
+    case 'managed-key': {
+      const key = tx.managedKeys.byId(id);
+      if (!key) return undefined;
+      const { name, state, exportable, deletionAllowed } = key;
+      return { name, state, exportable, deletionAllowed };
+    }
+    default:
+      return undefined;
+  }
+}
+
+/**
+ * The Users for whom a changed rule would stand from then on, those first whose accounts who asks could have got into
+ * (`reached`). To be called before the change; undefined for other acts.
+ */
+export function shownVouched(tx: Tables, requester: string, { object, objects = [] }: ActivityDetails) {
+  if (object?.type !== 'approval-rule' || objects.length === 0) return undefined;
+  const vouched = tx.approvalRules.list().find(({ id }) => id === object.id)?.vouched ?? {};
+  const asking = askersOf(tx, requester, { vouched });
+  const shown = objects.map(({ id, name = '' }) => {
+    const could = behind(tx, id, (each) => vouched[each] ?? 0);
+    return { id, name, reached: !asking || !could || [...asking].some((each) => could.has(each)) };
+  });
+  return [...shown.filter(({ reached }) => reached), ...shown.filter(({ reached }) => !reached)].slice(0, mostNamed);
+}
