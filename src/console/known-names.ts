@@ -11,13 +11,16 @@ import { useSession } from './session.ts';
 /** The names that the session keeps. */
 export const NamesContext = createContext<KeptNames>({ get: async () => ({}) });
 
-const none: Names = {};
-
-function useNames(): Names {
+/** Undefined until the response is there. */
+function useAwaitedNames(): Names | undefined {
   const { may } = useSession();
   const kept = useContext(NamesContext);
   const answer = useAnswer(() => kept.get(may));
-  return answer.is === 'ready' ? answer.value : none;
+  return answer.is === 'ready' ? answer.value : undefined;
+}
+
+function useNames(): Names {
+  return useAwaitedNames() ?? {};
 }
 
 export function useRingNames(): readonly string[] {
@@ -47,17 +50,26 @@ export function useRings(api: Client): readonly KeyRing[] {
   return (answer.is === 'ready' ? answer.value : undefined) ?? [];
 }
 
+/** Names by id. */
+export interface NamesById extends ReadonlyMap<string, string> {
+  /** Whether the names have not been received yet: an id that is shown until then would be replaced at once. */
+  readonly isAwaited: boolean;
+}
+
+function byId(names: Names | undefined, entries: (names: Names) => readonly (readonly [string, string])[]): NamesById {
+  return Object.assign(new Map(entries(names ?? {})), { isAwaited: !names });
+}
+
 /** Account UIDs by account id. */
-export function useAccountUids(): ReadonlyMap<string, string> {
-  return new Map((useNames().accounts ?? []).map(({ id, uid }) => [id, uid]));
+export function useAccountUids(): NamesById {
+  return byId(useAwaitedNames(), ({ accounts = [] }) => accounts.map(({ id, uid }) => [id, uid]));
 }
 
 /** Names of users and API keys by their ids. */
-export function useActorNames(): ReadonlyMap<string, string> {
-  const { users = [], apikeys = [] } = useNames();
-  return new Map<string, string>([
-    ...users.map(({ id, username }): [string, string] => [id, username]),
-    ...apikeys.filter(({ name }) => name !== '').map(({ keyid, name }): [string, string] => [keyid, name]),
+export function useActorNames(): NamesById {
+  return byId(useAwaitedNames(), ({ users = [], apikeys = [] }) => [
+    ...users.map(({ id, username }) => [id, username] as const),
+    ...apikeys.filter(({ name }) => name !== '').map(({ keyid, name }) => [keyid, name] as const),
   ]);
 }
 

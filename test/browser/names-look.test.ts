@@ -38,13 +38,32 @@ function brokenWords(cells: readonly Element[]): string[] {
 test('no word is broken in the table of those who use a keyring', async () => {
   const { page, troubles } = await visitAs(appliance, 'ada', '/console/keyrings/payroll');
   const table = page.getByRole('table', { name: 'API keys that may use payroll' });
-  await table.getByText('payslips').waitFor();
+  await table.getByRole('link', { name: 'payments', exact: true }).first().waitFor();
   for (const width of [390, 820, 900, 1000, 1280, 1366, 1500]) {
     await page.setViewportSize({ width, height: 800 });
     assert.deepEqual(await table.locator('th, td').evaluateAll(brokenWords), [], `${width} px`);
     const beyond = await table.evaluate((each) => each.scrollWidth - (each.parentElement?.clientWidth ?? 0));
     assert.ok(beyond <= 0, `${width} px: the table is ${beyond} px too wide`);
   }
+  assert.deepEqual(troubles, []);
+});
+
+test('no id stands where a name is about to come', async () => {
+  const { page, troubles } = await visitAs(appliance, 'ada', '/console/apikeys');
+  let release = (): void => {};
+  const released = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await page.route('**/system/names', async (route) => {
+    await released;
+    await route.continue();
+  });
+  await page.goto(`${appliance.url}/console/keyrings/payroll`);
+  const table = page.getByRole('table', { name: 'API keys that may use payroll' });
+  await table.getByText('payslips').waitFor();
+  assert.equal(await table.getByText(accountId).count(), 0);
+  release();
+  await table.getByRole('link', { name: 'payments', exact: true }).first().waitFor();
   assert.deepEqual(troubles, []);
 });
 

@@ -13,7 +13,7 @@ import { useAction, useAnswer, useState } from '../parts/state.ts';
 import { Copyable, Facts, Json, Minute, Moment, Time } from '../parts/values.tsx';
 import { ChangeKey } from './change-key.tsx';
 import { disableKey, KeysUse } from './disable-key.tsx';
-import { KeyFields, keyIn, Maker, StateTag } from './key-fields.tsx';
+import { KeyAccount, KeyFields, keyIn, Maker, StateTag } from './key-fields.tsx';
 import { ProofsPanel } from './proofs-panel.tsx';
 
 export function ApikeyPage({ api, session, navigate, params }: PageProps) {
@@ -138,9 +138,9 @@ interface AboutProps {
 }
 
 function About({ api, apiKey, onChanged, onSave }: AboutProps) {
-  const { keyid, name, references, allowedAddresses, flags, props, proofs, lastUsedAt } = apiKey;
-  const names = useActorNames();
+  const { keyid, name, allowedAddresses, flags, props, proofs, lastUsedAt } = apiKey;
   const uids = useAccountUids();
+  const names = useActorNames();
   return (
     <>
       <EditPanel
@@ -167,12 +167,7 @@ function About({ api, apiKey, onChanged, onSave }: AboutProps) {
                   <code key="from">{allowedAddresses.join(', ')}</code>
                 ),
               ],
-              [
-                'Account',
-                <a key="account" href={hrefTo('account', { id: references.accountId })}>
-                  {uids.get(references.accountId) ?? <code>{references.accountId}</code>}
-                </a>,
-              ],
+              ['Account', <KeyAccount key="account" apiKey={apiKey} uids={uids} />],
               ['Created', <Time key="created" at={apiKey.createdAt} />],
               ['Created by', <Maker key="maker" id={apiKey.createdBy} names={names} />],
               ['Changed', <Time key="changed" at={apiKey.updatedAt} />],

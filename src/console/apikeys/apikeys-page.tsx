@@ -5,7 +5,7 @@ import type { Client } from '../../client/client.ts';
 import { FieldProblems } from '../error-text.ts';
 import { ringFlags } from '../flags/draft.ts';
 import { FlagSummary } from '../flags/flag-list.tsx';
-import { useAccountUids, useActorNames, useRingNames } from '../known-names.ts';
+import { type NamesById, useAccountUids, useActorNames, useRingNames } from '../known-names.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
 import type { Chip } from '../parts/arranging.ts';
@@ -22,9 +22,7 @@ import { Ago } from '../parts/values.tsx';
 import { countedText } from '../text.ts';
 import { KeysUse } from './disable-key.tsx';
 import { endIn, isExpiring, stateOf } from './key-change.ts';
-import { KeyName, Maker, StateTag } from './key-fields.tsx';
-
-type Names = ReadonlyMap<string, string>;
+import { KeyAccount, KeyName, Maker, StateTag } from './key-fields.tsx';
 
 export function ApikeysPage({ api, keeper, navigate, query }: PageProps) {
   const uids = useAccountUids();
@@ -106,7 +104,11 @@ function RingFilter({ ring, rings, onChange }: RingFilterProps) {
   );
 }
 
-function textsOf({ keyid, name, flags, references, createdBy }: SafeApiKey, uids: Names, names: Names): string[] {
+function textsOf(
+  { keyid, name, flags, references, createdBy }: SafeApiKey,
+  uids: NamesById,
+  names: NamesById,
+): string[] {
   const { accountId } = references;
   const granted = Object.keys(flags).filter((flag) => flags[flag] === true);
   const maker = createdBy ?? '';
@@ -230,7 +232,7 @@ function textOf(verdict: 'valid' | 'invalid'): string {
     : 'Not valid: this service does not have the key, or it is disabled or has expired.';
 }
 
-function apiKeyColumns(uids: Names, names: Names): readonly Column<SafeApiKey>[] {
+function apiKeyColumns(uids: NamesById, names: NamesById): readonly Column<SafeApiKey>[] {
   return [
     {
       title: 'Name',
@@ -253,11 +255,7 @@ function apiKeyColumns(uids: Names, names: Names): readonly Column<SafeApiKey>[]
       title: 'Account',
       kind: 'long',
       shownFrom: 'wide',
-      cell: ({ references: { accountId } }) => (
-        <a href={hrefTo('account', { id: accountId })} title={uids.get(accountId) ?? accountId}>
-          {uids.get(accountId) ?? <code data-any>{accountId}</code>}
-        </a>
-      ),
+      cell: (apiKey) => <KeyAccount apiKey={apiKey} uids={uids} />,
       sort: ({ references: { accountId } }) => uids.get(accountId) ?? accountId,
     },
     {

@@ -1,7 +1,8 @@
-// KeyFields are the inputs of an API key other than its flags: its name, expiry and allowed addresses. KeyName and
-// Maker show a key and its creator.
+// KeyFields are the inputs of an API key other than its flags: its name, expiry and allowed addresses. KeyName,
+// KeyAccount and Maker show a key, its account and its creator.
 import type { SafeApiKey } from '../../api/apikeys.ts';
 import { FieldProblems } from '../error-text.ts';
+import type { NamesById } from '../known-names.ts';
 import { hrefTo } from '../navigation.ts';
 import { Field, TextArea } from '../parts/fields.tsx';
 import type { FormValues } from '../parts/form.tsx';
@@ -58,6 +59,22 @@ export function KeyName({ apiKey: { keyid, name } }: { readonly apiKey: Pick<Saf
   );
 }
 
+interface KeyAccountProps {
+  readonly apiKey: Pick<SafeApiKey, 'references'>;
+  readonly uids: NamesById;
+}
+
+/** The account of a key by its UID, or by its id if the user may not list accounts. */
+export function KeyAccount({ apiKey, uids }: KeyAccountProps) {
+  const { accountId } = apiKey.references;
+  const uid = uids.get(accountId);
+  return (
+    <a href={hrefTo('account', { id: accountId })} title={uid ?? accountId}>
+      {uid === undefined ? !uids.isAwaited && <code data-any>{accountId}</code> : <Words text={uid} />}
+    </a>
+  );
+}
+
 const tones = { active: 'good', disabled: 'bad', expired: 'bad' } as const;
 
 export function StateTag({ apiKey }: { readonly apiKey: Pick<SafeApiKey, 'active' | 'expiresAt'> }) {
@@ -73,7 +90,7 @@ interface MakerProps {
   /** Id of the creator: an API key, a user, or `local`. */
   readonly id: string | null;
   /** Known names of users and API keys by their ids. */
-  readonly names: ReadonlyMap<string, string>;
+  readonly names: NamesById;
   /** For tables. */
   readonly isShort?: boolean;
 }
@@ -83,6 +100,7 @@ const machine = 'the administrator at the machine';
 export function Maker({ id, names, isShort = false }: MakerProps) {
   if (id === null) return <span data-quiet>not known</span>;
   if (id === 'local') return <span title={machine}>{isShort ? 'the administrator' : machine}</span>;
+  if (names.isAwaited) return null;
   const name = names.get(id);
   if (id.startsWith('apik_')) return <KeyName apiKey={{ keyid: id, name: name ?? '' }} />;
   if (name === undefined) return <code data-any>{id}</code>;

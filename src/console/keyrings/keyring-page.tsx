@@ -2,6 +2,7 @@
 import type { SafeApiKey } from '../../api/apikeys.ts';
 import type { AnswerTo, Client } from '../../client/client.ts';
 import { keyColumn } from '../apikeys/apikeys-page.tsx';
+import { KeyAccount } from '../apikeys/key-fields.tsx';
 import { namesRing, ringFlags } from '../flags/draft.ts';
 import { useAccountUids } from '../known-names.ts';
 import { baseUrl, hrefTo } from '../navigation.ts';
@@ -127,14 +128,7 @@ function List({ api, name, begun }: KeyringUsersProps) {
   const uids = useAccountUids();
   const columns: readonly Column<SafeApiKey>[] = [
     keyColumn,
-    {
-      title: 'Account',
-      cell: ({ references: { accountId } }) => (
-        <a href={hrefTo('account', { id: accountId })}>
-          {uids.has(accountId) ? <Words text={uids.get(accountId) ?? ''} /> : <code data-any>{accountId}</code>}
-        </a>
-      ),
-    },
+    { title: 'Account', cell: (apiKey) => <KeyAccount apiKey={apiKey} uids={uids} /> },
     {
       title: 'By',
       cell: ({ flags }) => {
