@@ -334,18 +334,23 @@ function makeRequest(ctx: Deciding, act: PlannedAct, rules: readonly ApprovalRul
   return request;
 }
 
+const wayOut = 'withdraw some, or have them decided; each ends by itself 24 hours after it was made';
+
 /** Throws `quota` if the caller, or the tenant, has too many requests already. */
 function needPlace({ tx, world, caller }: Deciding, holder: string): void {
   const now = world.now();
   if (tx.approvalRequests.countMadeBy(holder, now - hour, now) >= mostInHour) {
-    throw new KmsError('quota', `${mostInHour} requests of this caller were made within an hour`);
+    throw new KmsError(
+      'quota',
+      `${mostInHour} requests of this caller were made within an hour: wait until some are older`,
+    );
   }
   const isAdministrators = isAdministrator(caller);
   const left = mostOpen - tx.approvalRequests.countOpen(now) - (isAdministrators ? 0 : keptForAdministrators);
-  if (left <= 0) throw new KmsError('quota', 'too many requests wait for approval already');
+  if (left <= 0) throw new KmsError('quota', `too many requests wait for approval already: ${wayOut}`);
   const most = Math.min(mostOfHolder, isAdministrators ? left : Math.ceil(left / share));
   if (tx.approvalRequests.countOpenOf(holder, now) >= most) {
-    throw new KmsError('quota', `${most} requests of this caller wait for approval already`);
+    throw new KmsError('quota', `${most} requests of this caller wait for approval already: ${wayOut}`);
   }
 }
 
