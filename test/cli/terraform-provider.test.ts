@@ -311,6 +311,18 @@ test('rules of approvals: a window is a word or a number, users are sets of name
   assert.match(JSON.stringify(problems), /appr_[0-9a-z]{26}/);
 });
 
+test('what brings a secret is made in one request: a rule for changes holds up none of it', async () => {
+  await using d = await servedDesk();
+  await using tofu = await start(d);
+  const { username } = (await person(d.appliance, { 'approval.give': true })).user;
+  await tofu.make('kms_account', { name: 'billing' });
+  const actions = ['apikey.update', 'user.update'];
+  await tofu.make('kms_rule', { name: 'changes', actions, approvers: { users: [username], flag: null } });
+  await settled(tofu, 'kms_apikey', { name: 'batch', account_id: 'billing', keep_secrets: true });
+  const names = { first_name: 'Ada', last_name: 'Lovelace' };
+  await settled(tofu, 'kms_user', { name: 'ada', email: 'ada@example.org', ...names, keep_secrets: true });
+});
+
 test('the appliance of this machine, with limits of tenants; settings of the provider', async () => {
   await using d = await desk();
   const { apiKey } = await d.json<{ apiKey: { key: string } }>('init --json');

@@ -178,7 +178,7 @@ export async function addProof(desk: Workplace, keyid: string, proof: JsonObject
   const { fingerprint: _, ...fields } = proof;
   const isSecret = proof.kind === 'secret';
   const label = isSecret ? 'apikey' : proofLabel(proof);
-  const isLater = label !== undefined && !isSecret && proof.active !== false;
+  const isLater = desk.goesOn && label !== undefined && !isSecret && proof.active !== false;
   // Cast: the schema has checked the fields.
   const input = { keyid, ...fields, ...(isLater && { active: false }) } as InputOf<'addProof'>;
   const made = await client.addProof(input);
@@ -231,7 +231,7 @@ async function create(desk: Workplace, wanted: Wanted, unfinished?: FoundKey): P
   if (unfinished) await ifThere(client.deleteApiKeyById({ keyid: unfinished.id }));
   const { name, fields } = wanted;
   const { proofs, active = true, props, secret, ...given } = fields;
-  const isLater = secrets(wanted, undefined).length > 0;
+  const isLater = desk.goesOn && secrets(wanted, undefined).length > 0;
   // Cast: the schema has checked the fields.
   const key = await client.createApiKey({
     ...given,

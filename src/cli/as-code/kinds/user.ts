@@ -39,12 +39,12 @@ async function create(desk: Workplace, wanted: Wanted, unfinished?: Found): Prom
   const { client, managedBy } = desk;
   const { name: username, fields } = wanted;
   if (unfinished?.isKept) return finish(desk, wanted, unfinished);
-  const body = bodyOf(wanted, marked(fields.props, managedBy, 'all'));
+  const body = bodyOf(wanted, marked(fields.props, managedBy, desk.goesOn ? 'all' : undefined));
   const { loginUrl } = await client.inviteUser({ ...body, ...(!unfinished && { unique: true }) });
   const token = new URL(loginUrl).searchParams.get('token') ?? '';
   try {
     await desk.deliver({ label: 'invite', text: `${loginUrl}\n` });
-    await client.updateUser({ username, props: marked(fields.props, managedBy) });
+    if (desk.goesOn) await client.updateUser({ username, props: marked(fields.props, managedBy) });
     await client.validateInvite({ token });
   } catch (cause) {
     // The link is kept: the next run goes on with this user.
