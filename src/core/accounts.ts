@@ -2,7 +2,7 @@
 import type { Account } from '../api/accounts.ts';
 import type { Body } from '../api/endpoints.ts';
 import { fieldsError, invalidField, KmsError } from '../errors.ts';
-import { changedFields, FlagNames, mostNamed, type ResourceRef } from '../model/activity-details.ts';
+import { changedFields, FlagNames, mostNamed, mostTouched, type ResourceRef } from '../model/activity-details.ts';
 import { flagsOfText } from '../model/flags.ts';
 import { longestUid } from '../model/names.ts';
 import { timestamp } from '../model/timestamp.ts';
@@ -72,16 +72,18 @@ export function* deleteAccount(ctx: Context, input: { readonly account: AccountR
   yield* mayTouchAll(caller, (look) => tx.apiKeys.lookAtAllOfAccount(account.id, caller.id, look));
   const revoked = new FlagNames();
   yield* tx.apiKeys.lookAtActiveOfAccount(account.id, (text) => revoked.add(flagsOfText(text)));
-  const { items } = tx.apiKeys.idsOfAccount(account.id, { limit: mostNamed });
+  const { items } = tx.apiKeys.idsOfAccount(account.id, { limit: mostTouched });
+  const things = items.map(apiKeyThing);
+  if (things.length > 0) ctx.touches({ actions: ['apikey.delete'], objects: things });
   const needHolder = holderNeeded(ctx);
   const objectCount = yield* tx.apiKeys.eraseOfAccount(account.id);
   tx.accounts.erase(account.id);
   needHolder();
-  ctx.note({ object: accountThing(account), objects: items.map(apiKeyThing), objectCount, revoked: revoked.list });
+  ctx.note({ object: accountThing(account), objects: things.slice(0, mostNamed), objectCount, revoked: revoked.list });
   return accountAnswer(account);
 }
 
-function accountThing({ id, uid }: Pick<Row, 'id' | 'uid'>): ResourceRef {
+export function accountThing({ id, uid }: Pick<Row, 'id' | 'uid'>): ResourceRef {
   return { type: 'account', id, name: uid };
 }
 

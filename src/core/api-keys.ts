@@ -131,10 +131,15 @@ function erase(ctx: Context, key: ApiKey): Record<string, never> {
   return {};
 }
 
-/** The key with this secret. A text without a secret's form is not looked up. */
-function findBySecret(tables: Pick<Tables, 'apiKeys'>, secret: string): ApiKey {
+/** The key with this secret, if there is one. */
+export function bySecret({ apiKeys }: Pick<Tables, 'apiKeys'>, secret: string): ApiKey | undefined {
   const hash = hashApiKey(secret);
-  const key = hash === undefined ? undefined : tables.apiKeys.bySecretHash(hash);
+  return hash === undefined ? undefined : apiKeys.bySecretHash(hash);
+}
+
+/** The key with this secret. A text without a secret’s form is not looked up. */
+function findBySecret(tables: Pick<Tables, 'apiKeys'>, secret: string): ApiKey {
+  const key = bySecret(tables, secret);
   if (!key) throw unknownApiKey();
   return key;
 }

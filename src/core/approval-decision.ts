@@ -18,6 +18,7 @@ import { digestOf, shownFields, statedFurther, statementOf } from './approval-st
 import { lackOfApprovers, standingOf } from './approval-words.ts';
 import type { Context } from './context.ts';
 import { localCaller } from './credential.ts';
+import { vouchedByAny } from './persons.ts';
 
 /** Open requests of one caller with their API keys, and of a tenant; the last ones are kept for administrators. */
 const mostOfHolder = 100;
@@ -69,21 +70,39 @@ export class NeedsWords extends Error {
   }
 }
 
-/** Rules, and those of the caller's requests that could be done, before an act that may change either. */
+/** Rules, and the caller's requests, before an act. */
 export interface Beforehand {
   readonly rules: readonly ApprovalRule[];
-  readonly open: ReadonlyMap<string, RequestNow>;
+  /** The open request for the act of that hash, as it was before the act. */
+  open(hash: string): RequestNow | undefined;
 }
 
-/** Undefined if no rule holds: then there is nothing to decide. */
-export function lookBefore({ tx, world, caller }: Pick<Deciding, 'tx' | 'world' | 'caller'>): Beforehand | undefined {
+/**
+ * Undefined if no rule holds: then there is nothing to decide.
+ *
+ * @param changing the operation, if it may change rules, Users or whose word counts: then the caller's requests for it
+ *   are looked at beforehand. Otherwise the one for the act is enough, and nothing else costs anything.
+ */
+export function lookBefore(
+  { tx, world, caller }: Pick<Deciding, 'tx' | 'world' | 'caller'>,
+  changing?: string,
+): Beforehand | undefined {
   const now = world.now();
   const rules = rulesAt(tx, now);
   if (rules.length === 0) return undefined;
-  const open = tx.approvalRequests.answeredOf(caller.id).map((request) => {
-    return [request.act, requestNow(tx, request, now, rulesFor(rules, request.terms))] as const;
-  });
-  return { rules, open: new Map(open) };
+  const look = (request: ApprovalRequest) => requestNow(tx, request, now, rulesFor(rules, request.terms));
+  if (changing === undefined) {
+    return {
+      rules,
+      open: (hash) => {
+        const request = tx.approvalRequests.openFor(hash);
+        return request && look(request);
+      },
+    };
+  }
+  const asked = tx.approvalRequests.answeredOf(caller.id, changing);
+  const open = new Map(asked.map((request) => [request.act, look(request)]));
+  return { rules, open: (hash) => open.get(hash) };
 }
 
 /**
@@ -96,7 +115,7 @@ export function decideAct(ctx: Deciding, act: PlannedAct, before: Beforehand): J
   const breaking = act.breaking();
   return breaking === undefined
     ? useUp(ctx, act, grantOf(ctx, act, before, rules), rules)
-    : breakFor(ctx, act, breaking);
+    : breakFor(ctx, act, before, breaking);
 }
 
 /** Throws `NeedsWords` for an act that may not be done now, and uses nothing up. */
@@ -107,7 +126,7 @@ export function needWords(ctx: Deciding, act: PlannedAct, before: Beforehand): u
 
 /** The request by which the act may be done now. */
 function grantOf(ctx: Deciding, act: PlannedAct, before: Beforehand, rules: readonly ApprovalRule[]): RequestNow {
-  const known = before.open.get(actHash(ctx, act, rules));
+  const known = before.open(actHash(ctx, act, rules));
   const isGranted = known?.state === 'granted' && rules.every((rule) => known.rules.includes(rule));
   if (!known || !isGranted) throw new NeedsWords(act, rules);
   return known;
@@ -136,14 +155,14 @@ function useUp(
   };
 }
 
-function breakFor(ctx: Deciding, act: PlannedAct, reason: string): JsonObject {
+function breakFor(ctx: Deciding, act: PlannedAct, { rules }: Beforehand, reason: string): JsonObject {
   const { tx, world, caller, address } = ctx;
   const id = world.newId('glass');
   const action = flagOf(act);
   const { object } = act;
   const at = world.now();
-  const broken = { id, at, by: caller.id, reason, action, object, requestId: undefined };
-  tx.brokenGlass.insert(broken);
+  const persons = vouchedByAny(rules);
+  tx.brokenGlass.insert({ id, at, by: caller.id, reason, action, object, requestId: undefined, persons });
   const approval = { glass: id, action, reason };
   const deed = { object: { type: 'broken-glass', id }, approval } as const;
   tx.record(activityRecord(world, { keyid: caller.id, action: 'approval.break-glass', address, deed }));
@@ -168,11 +187,12 @@ export function noteRestored({ tx, world }: Pick<Deciding, 'tx' | 'world'>): voi
   const action = furtherActions.restore;
   const act = { actions: [action], objects: [], itself: [] };
   if (rulesFor(rulesAt(tx, world.now()), act).length === 0) return;
+  const persons = vouchedByAny(tx.approvalRules.list());
   const id = world.newId('glass');
   const by = localCaller.id;
   const reason = 'a backup was restored';
   const at = world.now();
-  tx.brokenGlass.insert({ id, at, by, reason, action, object: null, requestId: undefined });
+  tx.brokenGlass.insert({ id, at, by, reason, action, object: null, requestId: undefined, persons });
   const deed = { object: { type: 'broken-glass', id }, approval: { glass: id, action, reason } } as const;
   tx.record(activityRecord(world, { keyid: by, action: 'approval.break-glass', deed }));
 }
@@ -189,7 +209,9 @@ function actHash({ tx, caller, tenant }: Deciding, act: PlannedAct, rules: reado
   const of = object && { type: object.type, id: object.id };
   const further = statedFurther(act.further);
   const outcome = outcomeOf(tx, act);
-  return digestOf({ caller: caller.id, operation, actions, ring, object: of, further, parameters, body, outcome });
+  const others = (act.further ?? []).map((each) => (each.object ? [] : each.objects));
+  const whole = { operation, actions, ring, object: of, further, others, parameters, body, outcome };
+  return digestOf({ caller: caller.id, ...whole });
 }
 
 /**
@@ -244,8 +266,9 @@ function waitOf({ tx, caller }: Deciding, request: ApprovalRequest | undefined, 
   const { id = '', requester = caller.id, endedAt, state = 'expired' } = request ?? {};
   const { needed, given } = standingOf(tx, requester, tx.approvalRequests.wordsOf(id), rules);
   const words = needed === 1 ? "another's word" : `the word of ${needed} others`;
+  let lack: string | undefined;
+  for (const rule of rules) lack ??= lackOfApprovers(tx, requester, rule);
   const what = given === 0 ? words : `${words}, and has ${given}`;
-  const [lack] = rules.flatMap((rule) => lackOfApprovers(tx, requester, rule) ?? []);
   const waits = `this needs ${what}: it waits for approval as ${id}; ${lack ?? 'try again once it is approved'}`;
   const message = request && endedAt === undefined ? waits : overMessage(id, state);
   return { id, requester, needed, given, holds: false, isNew: false, message };
@@ -285,7 +308,7 @@ function makeRequest(ctx: Deciding, act: PlannedAct, rules: readonly ApprovalRul
   tx.approvalRequests.purgeOf(holder, keptOfHolder, purgedAtOnce);
   const id = world.newId('appr');
   const { operation, object, parameters, recorded, ringname, reason } = act;
-  const { actions, ring, objects, further, itself } = act;
+  const { actions, ring, objects, lost = [], further, itself } = act;
   const action = flagOf(act);
   const body = bodyOf(tenant, act, rules);
   const statement = statementOf({
@@ -311,6 +334,7 @@ function makeRequest(ctx: Deciding, act: PlannedAct, rules: readonly ApprovalRul
     terms: {
       ...{ actions, objects, itself, isOnce: isOnceFor(act, rules), lasts: lastingOf(rules) },
       ...(ring !== undefined && { ring }),
+      ...(lost.length > 0 && { lost }),
       ...(further && further.length > 0 && { further }),
     },
     createdAt: now,

@@ -3,12 +3,13 @@
 import { timestamp } from '../model/timestamp.ts';
 import type { Tables } from '../store/port.ts';
 import type { User } from '../store/tables/users.ts';
-import { approversOf } from './approval-rules.ts';
 import { rulesNow } from './approval-standing.ts';
 import { approvalProblem } from './approval-words.ts';
 import { personOf } from './approvals.ts';
+import { approversOf } from './approvers.ts';
 import type { Tenant } from './context.ts';
 import type { Mail } from './links.ts';
+import { askersOf } from './persons.ts';
 
 /** Mails of one message. */
 const mostMails = 50;
@@ -58,9 +59,10 @@ function requestContent(tx: Tables, id: string, about: About, now: number): Noti
   const { action, operation, object, reason } = details;
   const requester = personOf(tx, request.requester);
   const nth = tx.approvalRequests.countMadeBy(request.holder, request.createdAt - hour, request.createdAt);
-  const people = (nth > mostMailed ? [] : rules).flatMap((rule) =>
-    approversOf(tx, rule).filter((user) => approvalProblem(tx, user.id, request.requester, rule) === undefined),
-  );
+  const people = (nth > mostMailed ? [] : rules).flatMap((rule) => {
+    const asked = askersOf(tx, request.requester, rule);
+    return approversOf(tx, rule).filter((user) => approvalProblem(tx, user.id, asked, rule) === undefined);
+  });
   const needed = Math.max(0, ...rules.map(({ count }) => count));
   const what = object?.name === undefined ? action : `${action} (${object.name})`;
   const who = requester.name === '' ? requester.id : `${requester.name} (${requester.id})`;

@@ -62,10 +62,17 @@ type Touched = Parameters<Context['touches']>[0];
 
 /** Acts on further things, as rules look at them. */
 export function furtherOf(tx: Tables, further: readonly Touched[]): FurtherAct[] {
-  return further.map(({ actions, ring, object }) => ({
+  return further.map(({ actions, ring, object, objects = [], lost = [] }) => ({
     actions,
-    objects: [...new Set([...(ring === undefined ? [] : [ring]), ...namesOf(tx, object)])],
+    objects: [
+      ...new Set([
+        ...(ring === undefined ? [] : [ring]),
+        ...lost,
+        ...[object, ...objects].flatMap((each) => namesOf(tx, each)),
+      ]),
+    ],
     ...(ring !== undefined && { ring }),
+    ...(lost.length > 0 && { lost }),
     ...(object && { object }),
   }));
 }

@@ -9,6 +9,7 @@ import {
   actProblem,
   covers,
   defaultObjects,
+  losesSome,
   mostRules,
   presets,
 } from '../model/approval-rules.ts';
@@ -16,14 +17,10 @@ import { flagsOfText, isKnownFlag, likelyFlag } from '../model/flags.ts';
 import { type JsonObject, sameJson } from '../model/json.ts';
 import type { Tables } from '../store/port.ts';
 import type { ApprovalRule } from '../store/tables/approval-rules.ts';
-import type { User } from '../store/tables/users.ts';
+import { approversOf, isApprover, mostLookedAt } from './approvers.ts';
 import type { Caller, Context } from './context.ts';
 import { vouchingProblem } from './persons.ts';
 import { userThing } from './users.ts';
-
-/** Users looked through for holders of a flag, and those of them whom a rule can vouch for. */
-const mostLookedAt = 10_000;
-const mostVouched = 500;
 
 type People = Pick<Tables, 'users' | 'secondFactors' | 'waysIn'>;
 
@@ -34,34 +31,12 @@ export function rulesAt({ approvalRules }: Pick<Tables, 'approvalRules'>, now: n
   return rules.filter(({ expiresAt }) => expiresAt === undefined || now < expiresAt);
 }
 
-/** Those among the rules that an act falls under, or would itself change. */
+/** Those among the rules that an act falls under, would itself change, or would take a thing away from. */
 export function rulesFor(
   rules: readonly ApprovalRule[],
   act: Act & { readonly itself: readonly string[] },
 ): ApprovalRule[] {
-  return rules.filter((rule) => act.itself.includes(rule.id) || covers(rule, act));
-}
-
-/** Whether the User is one whose word the rule asks for. Whether the word counts, `approval-words.ts` says. */
-export function isApprover({ approvers }: ApprovalRule, user: Pick<User, 'id' | 'flagsText'>): boolean {
-  if ('users' in approvers) return approvers.users.includes(user.id);
-  return flagsOfText(user.flagsText).allows(approvers.flag);
-}
-
-/** Those who can log in, and are approvers. */
-export function approversOf({ users }: Pick<Tables, 'users'>, rule: ApprovalRule): User[] {
-  if ('users' in rule.approvers) {
-    return rule.approvers.users.flatMap((id) => users.byId(id) ?? []).filter(canLogIn);
-  }
-  const found: User[] = [];
-  users.list({ limit: mostLookedAt }, (user) => {
-    if (found.length < mostVouched && canLogIn(user) && isApprover(rule, user)) found.push(user);
-  });
-  return found;
-}
-
-export function canLogIn({ hasPassword, lastLoginAt }: User): boolean {
-  return hasPassword || lastLoginAt !== undefined;
+  return rules.filter((rule) => act.itself.includes(rule.id) || covers(rule, act) || losesSome(rule, act));
 }
 
 export function createApprovalRule(ctx: Context, fields: Body<'createApprovalRule'>): RuleAnswer {
@@ -85,7 +60,8 @@ export function createApprovalRule(ctx: Context, fields: Body<'createApprovalRul
     updatedAt: now,
   };
   needFuture(fields.expires, now);
-  const rule = vouching(tx, checked(known, { ...draft, vouched: {} }));
+  const vouched = vouchedBy(tx, checked(known, { ...draft, vouched: {}, awaits: 0 }), {});
+  const rule = { ...draft, vouched, awaits: Math.max(0, draft.count - Object.keys(vouched).length) };
   needFlag(tx, rule);
   tx.approvalRules.insert(rule);
   ctx.note({ object: ruleThing(rule), ...newlyVouched(tx, {}, rule), rule: termsTold(rule) });
@@ -111,13 +87,14 @@ export function updateApprovalRule(
   const others = tx.approvalRules.list().filter((each) => each.id !== rule.id);
   needFuture(expires, now);
   const isFor = !sameJson(rule.approvers, draft.approvers);
-  const after = vouching(tx, checked(others, draft), { approversChange: isFor, asked: vouch });
+  const vouched = vouch || isFor ? vouchedBy(tx, checked(others, draft), vouch ? {} : rule.vouched) : rule.vouched;
+  const after = settled(tx, rule, { ...checked(others, draft), vouched });
   if (isFor) needFlag(tx, after);
   tx.approvalRules.update(after);
   const fieldsOf = (each: ApprovalRule) => ({ name: each.name, vouched: each.vouched, ...termsTold(each) });
   const changed = changedFields(fieldsOf(rule), fieldsOf(after));
-  const vouched = newlyVouched(tx, rule.vouched, after);
-  ctx.note({ object: ruleThing(after), changed, ...vouched, rule: termsTold(after) });
+  const newly = newlyVouched(tx, rule.vouched, after);
+  ctx.note({ object: ruleThing(after), changed, ...newly, rule: termsTold(after) });
   return ruleAnswer(tx, after);
 }
 
@@ -177,7 +154,8 @@ function checked(others: readonly ApprovalRule[], rule: ApprovalRule): ApprovalR
   if (rule.objects.length === 0) throw invalidField('objects', 'expected at least one');
   const { approvers } = rule;
   if ('users' in approvers && approvers.users.length < rule.count) {
-    throw invalidField('count', `is more than the ${approvers.users.length} approvers`);
+    const who = approvers.users.length === 1 ? '1 approver' : `${approvers.users.length} approvers`;
+    throw invalidField('count', `is more than the ${who}`);
   }
   return rule;
 }
@@ -202,19 +180,28 @@ function isHeld(users: Tables['users'], flag: string): boolean {
 
 type Vouched = ApprovalRule['vouched'];
 
-/**
- * The rule with those for whom it vouches: a new rule for all approvers, one whose approvers change for those that it
- * did not vouch for, and one whose maker asks for it for all of them as they are now. Otherwise nothing changes.
- */
-function vouching(
-  tx: Tables,
-  rule: ApprovalRule,
-  { approversChange, asked } = { approversChange: true, asked: false },
-): ApprovalRule {
-  if (!approversChange && !asked) return rule;
-  const before: Vouched = asked ? {} : rule.vouched;
+/** The approvers as they are now, each vouched for by the number of the last way in; those of `before` stay. */
+function vouchedBy(tx: Tables, rule: ApprovalRule, before: Vouched): Vouched {
   const now = tx.waysIn.last();
-  return { ...rule, vouched: Object.fromEntries(approversOf(tx, rule).map(({ id }) => [id, before[id] ?? now])) };
+  return Object.fromEntries(approversOf(tx, rule).map(({ id }) => [id, before[id] ?? now]));
+}
+
+/**
+ * The rule after a change, which awaits no more approvers than before: they could be the requester's own. Throws
+ * `invalid` if it would need more words than it has approvers.
+ */
+function settled(tx: Tables, former: ApprovalRule, rule: ApprovalRule): ApprovalRule {
+  const known = approversOf(tx, rule).filter(({ id }) => rule.vouched[id] !== undefined).length;
+  const awaits = Math.min(former.awaits, Math.max(0, rule.count - known));
+  const isMore = rule.count > former.count || rule.vouched !== former.vouched;
+  if (isMore && rule.count > known + awaits) {
+    const who = known === 1 ? 'approver' : 'approvers';
+    throw invalidField(
+      'count',
+      `is more than the ${known} ${who} for whom the rule vouches: --vouch adds those who came`,
+    );
+  }
+  return { ...rule, awaits };
 }
 
 /** For the record, and for those who approve the change: the Users for whom the rule did not stand before. */

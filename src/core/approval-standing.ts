@@ -4,8 +4,9 @@ import { type RequestState, requestLasts } from '../model/approval-rules.ts';
 import type { Tables } from '../store/port.ts';
 import type { ApprovalRequest, ApprovalWord } from '../store/tables/approval-requests.ts';
 import type { ApprovalRule } from '../store/tables/approval-rules.ts';
-import { canLogIn, rulesAt, rulesFor } from './approval-rules.ts';
+import { rulesAt, rulesFor } from './approval-rules.ts';
 import { type Standing, standingOf } from './approval-words.ts';
+import { canLogIn } from './approvers.ts';
 
 /** Milliseconds by which the clocks of two nodes may differ. */
 const clockSkew = 60_000;

@@ -7,10 +7,10 @@ import { factorFreshFor } from '../model/approval-rules.ts';
 import type { Tables } from '../store/port.ts';
 import type { ApprovalRequest, ApprovalWord } from '../store/tables/approval-requests.ts';
 import type { ApprovalRule } from '../store/tables/approval-rules.ts';
-import { approversOf, canLogIn, isApprover } from './approval-rules.ts';
 import { digestOf } from './approval-statement.ts';
+import { approversOf, canLogIn, isApprover } from './approvers.ts';
 import type { Caller, Context } from './context.ts';
-import { factorMarks, selfApprovalProblem, vouchingProblem } from './persons.ts';
+import { askersOf, factorMarks, selfApprovalProblem, vouchingProblem } from './persons.ts';
 import { sessionOf } from './sessions.ts';
 
 /** How far a request is, under one rule. */
@@ -63,10 +63,11 @@ function countedUnder(
   words: readonly ApprovalWord[],
   rule: ApprovalRule,
 ): ApprovalWord[] {
+  const asked = askersOf(tx, requester, rule);
   const marks = new Set<string>();
   const counted: ApprovalWord[] = [];
   for (const word of words) {
-    if (word.verdict !== 'approve' || wordProblem(tx, requester, word, rule) !== undefined) continue;
+    if (word.verdict !== 'approve' || wordProblem(tx, asked, word, rule) !== undefined) continue;
     const own = factorMarks(tx, word.userId);
     // Accounts of one person: their second factors are the same.
     if (own.some((mark) => marks.has(mark))) continue;
@@ -76,22 +77,28 @@ function countedUnder(
   return counted;
 }
 
-/** Why a word does not count under the rule now; undefined if it does. */
-export function wordProblem(tx: Tables, requester: string, word: ApprovalWord, rule: ApprovalRule): string | undefined {
+type Askers = ReturnType<typeof askersOf>;
+
+/**
+ * Why a word does not count under the rule now; undefined if it does.
+ *
+ * @param asked those who could be asking, under that rule.
+ */
+export function wordProblem(tx: Tables, asked: Askers, word: ApprovalWord, rule: ApprovalRule): string | undefined {
   if (!tx.secondFactors.of(word.userId).some(({ id }) => id === word.factorId)) {
     return tx.users.byId(word.userId)
       ? 'the second factor that it was given with is gone'
       : 'the User is not there any more';
   }
-  return approvalProblem(tx, word.userId, requester, rule);
+  return approvalProblem(tx, word.userId, asked, rule);
 }
 
 /** Why a User's word would not count under the rule now; undefined if it would. */
-export function approvalProblem(tx: Tables, userId: string, requester: string, rule: ApprovalRule): string | undefined {
+export function approvalProblem(tx: Tables, userId: string, asked: Askers, rule: ApprovalRule): string | undefined {
   const user = tx.users.byId(userId);
   if (!user || !canLogIn(user)) return 'the User is not there any more';
   if (!isApprover(rule, user)) return 'the User is no approver of the rule';
-  return vouchingProblem(tx, userId, rule) ?? selfApprovalProblem(tx, userId, requester, rule);
+  return vouchingProblem(tx, userId, rule) ?? selfApprovalProblem(tx, userId, asked);
 }
 
 /**
@@ -99,10 +106,11 @@ export function approvalProblem(tx: Tables, userId: string, requester: string, r
  * is for people: it decides nothing.
  */
 export function lackOfApprovers(tx: Tables, requester: string, rule: ApprovalRule): string | undefined {
+  const asked = askersOf(tx, requester, rule);
   let able = 0;
   let problem: string | undefined;
   for (const { id, username } of approversOf(tx, rule)) {
-    const own = tx.secondFactors.has(id) ? approvalProblem(tx, id, requester, rule) : noFactor;
+    const own = tx.secondFactors.has(id) ? approvalProblem(tx, id, asked, rule) : noFactor;
     if (own === undefined) able++;
     else problem ??= 'users' in rule.approvers ? `${username}: ${own}` : own;
     if (able >= rule.count) return undefined;
@@ -159,7 +167,8 @@ export function needApprover(
   rules: readonly ApprovalRule[],
 ): void {
   const problems = rules.map(
-    (rule) => sessionProblem(caller, rule) ?? approvalProblem(tx, caller.id, request.requester, rule),
+    (rule) =>
+      sessionProblem(caller, rule) ?? approvalProblem(tx, caller.id, askersOf(tx, request.requester, rule), rule),
   );
   if (problems.some((problem) => problem === undefined)) return;
   const user = tx.users.byId(caller.id);

@@ -9,7 +9,6 @@ import type { Slices } from '../store/sql.ts';
 import type { ApprovalRequest, ApprovalWord } from '../store/tables/approval-requests.ts';
 import type { ApprovalRule } from '../store/tables/approval-rules.ts';
 import type { BrokenGlass } from '../store/tables/broken-glass.ts';
-import { isApprover } from './approval-rules.ts';
 import { areBrokenBy, type RequestNow, requestNow } from './approval-standing.ts';
 import {
   approvalProblem,
@@ -20,9 +19,10 @@ import {
   standingOf,
   wordProblem,
 } from './approval-words.ts';
+import { isApprover, welcomeApprover } from './approvers.ts';
 import type { Caller, Context } from './context.ts';
 import { dayLength } from './key-dependents.ts';
-import { isOfBreaker } from './persons.ts';
+import { askersOf, isOfBreaker, vouchedByAny } from './persons.ts';
 import { sessionOf } from './sessions.ts';
 
 const mostListed = 100;
@@ -140,6 +140,7 @@ interface WordInput {
 /** Takes the caller's word about a request. Throws `forbidden` for whose word does not count. */
 export function giveWord(ctx: Context, { id, verdict, reason, factor: given }: WordInput): RequestAnswer {
   const { tx, world, caller } = ctx;
+  welcomeApprover(ctx, caller.id);
   const { request, words, rules, state } = findKnown(ctx, id);
   const session = sessionOf(caller);
   if (state !== 'pending') throw new KmsError('conflict', `the request is ${state} already`);
@@ -214,7 +215,8 @@ export function breakGlass(ctx: Context, { id, reason, factor: given }: BreakInp
   const glass = world.newId('glass');
   const { action, object } = detailsOf(tx, request);
   const by = caller.id;
-  tx.brokenGlass.insert({ id: glass, at: now, by, reason, action, object, requestId: id });
+  const persons = vouchedByAny(tx.approvalRules.list());
+  tx.brokenGlass.insert({ id: glass, at: now, by, reason, action, object, requestId: id, persons });
   tx.approvalRequests.grant(id, { now, endsAt: (request.grantedAt ?? now) + requestLasts, brokenBy: by });
   ctx.note({ object: glassThing(glass), approval: { glass, id, action, reason, ...factorTold(factor) } });
   return getApprovalRequest(ctx, { id });
@@ -245,6 +247,11 @@ export function acknowledgeBrokenGlass(ctx: Context, { id }: { readonly id: stri
   const { tx, world, caller } = ctx;
   const broken = tx.brokenGlass.byId(id);
   if (!broken) throw new KmsError('not-found', 'no glass was broken under this id');
+  const session = caller.kind === 'user' ? tx.sessions.byTokenHash(sessionOf(caller)) : undefined;
+  // Who runs the identity provider can log in as any User, but has not their second factor.
+  if (session?.byProvider && !session.factor && tx.secondFactors.has(caller.id)) {
+    throw new KmsError('forbidden', 'log in with your second factor to acknowledge it', { denies: true });
+  }
   if (isOfBreaker(tx, caller.id, broken)) {
     throw new KmsError(
       'forbidden',
@@ -335,7 +342,7 @@ function actAnswer({ action, object }: ReturnType<typeof furtherTold>[number]) {
 }
 
 function wordAnswer(tx: Tables, { requester }: ApprovalRequest, word: ApprovalWord, rules: readonly ApprovalRule[]) {
-  const problems = rules.map((rule) => wordProblem(tx, requester, word, rule));
+  const problems = rules.map((rule) => wordProblem(tx, askersOf(tx, requester, rule), word, rule));
   const counts = word.verdict === 'deny' || problems.includes(undefined);
   const [problem] = problems;
   return {
@@ -381,7 +388,7 @@ function mayAnswer(ctx: Context, { request, words, rules, state }: RequestNow): 
   }
   const problems = rules
     .filter((rule) => isApprover(rule, user))
-    .map((rule) => approvalProblem(tx, caller.id, request.requester, rule));
+    .map((rule) => approvalProblem(tx, caller.id, askersOf(tx, request.requester, rule), rule));
   const approve = problems.includes(undefined);
   const [problem] = problems;
   return { approve, deny: approve, withdraw, breakGlass: breaks, ...(!approve && problem && { problem }) };

@@ -38,15 +38,20 @@ export function authorize(caller: Caller, action: string, subject?: RingSubject)
   if (!isAllowed(caller, action, subject)) throw missingFlag(flagName(action, shownName(subject)));
 }
 
-/** `authorize` for what an operation does to a further thing: rules of approvals hold for that, too. */
+/**
+ * `authorize` for what an operation does to a further thing: rules of approvals hold for that, too.
+ *
+ * @param lost names that the thing loses by it.
+ */
 export function authorizeFurther(
   ctx: Pick<Context, 'caller' | 'touches'>,
   action: string,
   subject: RingSubject & { readonly kind: 'named' | 'hidden' },
   object: ResourceRef | undefined,
+  lost?: readonly string[],
 ): void {
   authorize(ctx.caller, action, subject);
-  ctx.touches({ actions: [action], ring: subject.name, object });
+  ctx.touches({ actions: [action], ring: subject.name, object, lost });
 }
 
 export function missingFlag(flag: string): KmsError {

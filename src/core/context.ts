@@ -114,6 +114,10 @@ export interface FurtherAct {
   /** The ring or managed key that it is about, in lower case. */
   readonly ring?: string | undefined;
   readonly object?: ResourceRef | undefined;
+  /** Several things, instead of one. */
+  readonly objects?: readonly ResourceRef[] | undefined;
+  /** Names that the thing loses by it. */
+  readonly lost?: readonly string[] | undefined;
 }
 
 export interface Context {

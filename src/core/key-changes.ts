@@ -89,7 +89,7 @@ export function addManagedKeyAlias(
   const other = holder === undefined || holder === key.id ? undefined : tx.managedKeys.byId(holder);
   if (other) {
     ctx.note({ object: keyRef(key), objects: [keyRef(other)] });
-    authorizeFurther(ctx, 'key.config', { kind: 'hidden', name: other.name }, keyRef(other));
+    authorizeFurther(ctx, 'key.config', { kind: 'hidden', name: other.name }, keyRef(other), [alias]);
     tx.managedKeys.removeAlias(alias.toLowerCase());
   }
   giveAlias(ctx, key, alias);

@@ -2,10 +2,11 @@
 import { fieldsError, invalidField, KmsError } from '../errors.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { KeyState } from '../model/key-states.ts';
-import { type KeyType, type KeyUse, keyUses } from '../model/key-types.ts';
+import { type KeyType, type KeyUse, keyUses, mostSecretVersions } from '../model/key-types.ts';
 import { checkAlias, checkRingName, reservedKeyNames } from '../model/names.ts';
 import type { ManagedKey } from '../store/tables/managed-keys.ts';
 import { isUuid } from './aws-names.ts';
+import type { Context } from './context.ts';
 import { isIdOfKeys } from './managed-key-names.ts';
 
 const mostTags = 50;
@@ -94,6 +95,29 @@ export function needVersions(
     const range = `expected 0, or a version from ${decrypts} to ${latestVersion}`;
     throw new KmsError('invalid', `cannot set min encryption version of ${encrypts}, ${range}`);
   }
+}
+
+/** Settings of a secret, which are among its `props`. */
+export function settingsOf({ props }: Pick<ManagedKey, 'props'>) {
+  const { maxVersions: most, casRequired } = props;
+  const isMost = typeof most === 'number' && Number.isSafeInteger(most) && most >= 0 && most <= mostSecretVersions;
+  return { maxVersions: isMost ? most : 0, casRequired: casRequired === true };
+}
+
+export function mostKept(key: Pick<ManagedKey, 'props'>): number {
+  return settingsOf(key).maxVersions || mostSecretVersions;
+}
+
+/** With a lower limit the next write destroys versions: rules for deleting the key hold for that, too. */
+export function touchVersions(
+  ctx: Pick<Context, 'touches'>,
+  key: ManagedKey,
+  { props = key.props }: Partial<Pick<ManagedKey, 'props'>>,
+): void {
+  const most = mostKept({ props });
+  const isLower = key.path !== undefined && most < mostKept(key) && most < key.latestVersion;
+  const object = { type: 'managed-key', id: key.id, name: key.name } as const;
+  if (isLower) ctx.touches({ actions: ['key.delete'], ring: key.name, object });
 }
 
 /** Settings that a secret with a path keeps among its `props`, whatever else is written there. */

@@ -34,6 +34,7 @@ import {
   needVersions,
   orderedUses,
   secretSettings,
+  touchVersions,
 } from './managed-key-rules.ts';
 import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
 import { countRings, needRingQuota } from './rings.ts';
@@ -252,6 +253,7 @@ export function configureManagedKey(
     ...checkedDates(kept(input.activateAt, key.activateAt), kept(input.deactivateAt, key.deactivateAt)),
   };
   needVersions(key, change);
+  touchVersions(ctx, key, change);
   const updatedAt = world.now();
   // The former dates may have moved it already, and that stays.
   const state = stateOf(ctx, key);

@@ -62,14 +62,12 @@ export function factorMarks({ secondFactors }: Pick<Tables, 'secondFactors'>, us
     .map(({ data, credentialId = '' }) => (data.kind === 'totp' ? `totp ${data.secret}` : `passkey ${credentialId}`));
 }
 
-/** Why the User cannot approve what `requester` asked for, under that rule; undefined if they can. */
+/** Why the User cannot approve what one of these, given by `askersOf`, asked for; undefined if they can. */
 export function selfApprovalProblem(
   tables: People,
   userId: string,
-  requester: string,
-  rule: Pick<ApprovalRule, 'vouched'>,
+  asked: ReadonlySet<string> | undefined,
 ): string | undefined {
-  const asked = askersOf(tables, requester, rule);
   if (!asked) return 'too many could have asked for it: the appliance cannot tell that this User did not';
   if (asked.has(userId)) return 'it was asked for by this User, or by an identity that they could have got into';
   if (shareFactors(tables, userId, asked)) return 'this User has a second factor of who asked for it';
@@ -86,11 +84,10 @@ function shareFactors(tables: People, userId: string, others: Iterable<string>):
 export function vouchingProblem(
   { waysIn }: Pick<Tables, 'waysIn'>,
   userId: string,
-  { vouched, name, count = 0 }: Pick<ApprovalRule, 'vouched'> & { readonly name?: string; readonly count?: number },
+  { vouched, name, awaits = 0 }: Pick<ApprovalRule, 'vouched'> & Partial<Pick<ApprovalRule, 'name' | 'awaits'>>,
 ): string | undefined {
   const at = vouched[userId];
-  // Set before there were enough approvers, it takes those who come.
-  if (at === undefined && Object.keys(vouched).length < count) return undefined;
+  if (at === undefined && awaits > 0) return undefined;
   const help = `ask for \`kms approval rule update ${name ?? 'RULE'} --vouch\``;
   if (at === undefined) {
     return `the rule does not vouch for this User, who became an approver after it was set; ${help}`;
@@ -107,16 +104,26 @@ function isOwnKey(waysIn: People['waysIn'], userId: string, id: string, after: n
 
 /**
  * Whether an identity may be who broke the glass: the same, one that they had a way into, or a User with a second
- * factor of theirs. Users for whom a rule vouches are persons of their own.
+ * factor of theirs. Users for whom a rule vouched before are persons of their own; only if there were none, those for
+ * whom one vouches now.
  */
 export function isOfBreaker(
   tables: People & Pick<Tables, 'approvalRules'>,
   id: string,
-  { by }: Pick<BrokenGlass, 'by'>,
+  { by, persons }: Pick<BrokenGlass, 'by' | 'persons'>,
 ): boolean {
-  const rules = tables.approvalRules.list();
-  const could = behind(tables, id, (each) => Math.max(0, ...rules.map(({ vouched }) => vouched[each] ?? 0)));
+  const known = Object.keys(persons).length > 0 ? persons : vouchedByAny(tables.approvalRules.list());
+  const could = behind(tables, id, (each) => known[each] ?? 0);
   return !could || could.has(by) || shareFactors(tables, by, could);
+}
+
+/** The Users for whom one of the rules vouches, each with the last way in by then. */
+export function vouchedByAny(rules: readonly Pick<ApprovalRule, 'vouched'>[]): Readonly<Record<string, number>> {
+  const all = new Map<string, number>();
+  for (const { vouched } of rules) {
+    for (const [id, at] of Object.entries(vouched)) all.set(id, Math.max(at, all.get(id) ?? 0));
+  }
+  return Object.fromEntries(all);
 }
 
 function isUser(id: string): boolean {

@@ -13,6 +13,7 @@ import { enrolFirst } from '../model/names.ts';
 import { timestamp } from '../model/timestamp.ts';
 import type { Store, Tables } from '../store/port.ts';
 import type { SecondFactor, TotpData } from '../store/tables/second-factors.ts';
+import { welcomeApprover } from './approvers.ts';
 import type { Caller, Context, PublicContext, Tenant } from './context.ts';
 import {
   newCreationOptions,
@@ -336,6 +337,7 @@ function added(ctx: Context, factor: SecondFactor): Answer<'finishTotp'> {
   if (tx.secondFactors.of(caller.id).length === 1) {
     tx.sessions.endAllOf(caller.id, world.now(), sessionOf(caller));
   }
+  welcomeApprover(ctx, caller.id);
   const secondFactor = factorAnswer(factor);
   if (tx.secondFactors.countRecoveryCodes(caller.id) > 0) {
     ctx.note({ object: factorThing(factor) });

@@ -15,7 +15,7 @@ import type { Context } from './context.ts';
 import { countUse } from './key-dependents.ts';
 import { addVersion, openVersion } from './key-versions.ts';
 import { needManyValues } from './kmip-names.ts';
-import { checkedTags } from './managed-key-rules.ts';
+import { checkedTags, mostKept, settingsOf, touchVersions } from './managed-key-rules.ts';
 import {
   deleteManagedKey,
   insertKey,
@@ -41,17 +41,6 @@ export function findSecret({ tx }: Pick<Context, 'tx'>, path: string): ManagedKe
   const key = lookUpSecret(tx, checkSecretPath(path));
   if (key) return key;
   throw new KmsError('not-found', 'there is no such secret');
-}
-
-/** Settings of a secret, which are among its `props`. */
-function settingsOf({ props }: ManagedKey): { readonly maxVersions: number; readonly casRequired: boolean } {
-  const { maxVersions: most, casRequired } = props;
-  const isMost = typeof most === 'number' && Number.isSafeInteger(most) && most >= 0 && most <= mostSecretVersions;
-  return { maxVersions: isMost ? most : 0, casRequired: casRequired === true };
-}
-
-function mostKept(key: ManagedKey): number {
-  return settingsOf(key).maxVersions || mostSecretVersions;
 }
 
 /** Whether a version went because there were too many; one that a lower limit has not reached yet is still there. */
@@ -165,6 +154,7 @@ export function putSecretMetadata(
       ...(casRequired !== undefined && { casRequired }),
     },
   };
+  touchVersions(ctx, key, change);
   tx.managedKeys.update(key.id, { ...key, ...change, updatedAt: world.now() });
   ctx.note({ object: keyRef(key), changed: changedFields({ ...key }, change) });
   return { secret: metadataOf(ctx, path, mustFind(tx, key.id)) };

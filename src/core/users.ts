@@ -9,6 +9,7 @@ import {
   changedRights,
   FlagNames,
   mostNamed,
+  mostTouched,
   type ResourceRef,
 } from '../model/activity-details.ts';
 import { flagsOfText } from '../model/flags.ts';
@@ -17,6 +18,7 @@ import type { PageRequest, Slices } from '../store/sql.ts';
 import type { User as UserRow, UserTable } from '../store/tables/users.ts';
 import { apiKeyThing } from './accounts.ts';
 import { noteMade } from './approval-holders.ts';
+import { welcomeApprover } from './approvers.ts';
 import { grantableFlags, holderNeeded, isSelf, mayTouch, mayTouchAll, missingFlag } from './authorization.ts';
 import { type Caller, type Context, needQuota } from './context.ts';
 import { looksAt, type Reader, readInParts, type WrittenPage } from './pages.ts';
@@ -114,6 +116,7 @@ export function updateUser(ctx: Context, input: UpdateUserInput): User {
   const needHolder = holderNeeded(ctx);
   tx.users.update(user.id, change);
   needHolder();
+  welcomeApprover(ctx, user.id);
   ctx.note(userDeed(user, change));
   return userAnswer(found(tx.users.byId(user.id)));
 }
@@ -130,13 +133,14 @@ export function* deleteUser(ctx: Context, input: { readonly user: UserRef }): Sl
   const revoked = new FlagNames();
   revoked.add(flagsOfText(user.flagsText));
   yield* tx.apiKeys.lookAtActiveOfUser(user.id, undefined, (text) => revoked.add(flagsOfText(text)));
-  const keys = yield* tx.apiKeys.activeOfUser(user.id, mostNamed);
+  const keys = (yield* tx.apiKeys.activeOfUser(user.id, mostTouched)).map(apiKeyThing);
+  if (keys.length > 0) ctx.touches({ actions: ['apikey.update'], objects: keys });
   const needHolder = holderNeeded(ctx);
   tx.sessions.endAllOf(user.id, world.now());
   const objectCount = yield* tx.apiKeys.disableOfUser(user.id, world.now());
   tx.users.erase(user.id);
   needHolder();
-  ctx.note({ object: userThing(user), revoked: revoked.list, objects: keys.map(apiKeyThing), objectCount });
+  ctx.note({ object: userThing(user), revoked: revoked.list, objects: keys.slice(0, mostNamed), objectCount });
   return { message: `the user ${user.username} is deleted` };
 }
 

@@ -159,9 +159,10 @@ async function examineTang({ tangAllow, tenants, now }: ServedDeps, { add }: Fin
 async function examineRules({ tenants, now }: ServedDeps, { add }: Findings): Promise<void> {
   for (const { record, handle } of tenants.all) {
     for (const { name, able, count } of await handle.store.transaction((tx) => unmetRules(tx, now()))) {
-      const message = `the rule ${name} needs ${count} words, and ${able} of its approvers could say theirs now`;
+      const words = count === 1 ? 'the word of 1 approver' : `the word of ${count} approvers`;
+      const message = `the rule ${name} needs ${words}, and ${able} could say theirs now`;
       const advice =
-        'let its approvers add a second factor; `kms approval rule update RULE --vouch` vouches for them again';
+        'let its approvers add a second factor, or vouch for them again with `kms approval rule update RULE --vouch`; if too few are left to approve that, break the glass for it';
       add('warning', 'rule-unmet', record.name, message, advice);
     }
   }
@@ -172,7 +173,8 @@ async function examineGlass({ tenants }: ServedDeps, { add }: Findings): Promise
   for (const { record, handle } of tenants.all) {
     const broken = await handle.store.transaction(({ brokenGlass }) => brokenGlass.countOpen());
     if (broken === 0) continue;
-    const message = `the glass was broken ${broken} times: acts were done without the approval that they need`;
+    const times = broken === 1 ? 'once' : `${broken} times`;
+    const message = `the glass was broken ${times}: what needs approval was done without`;
     add(
       'warning',
       'glass-broken',

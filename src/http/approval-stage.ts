@@ -2,17 +2,20 @@
 // act, when it is known what it came to; an act that must wait is taken back, and becomes a request.
 import type { Access, Endpoint } from '../api/endpoint.ts';
 import type { EndpointId } from '../api/endpoints.ts';
+import { accountThing, apiKeyThing } from '../core/accounts.ts';
+import { bySecret } from '../core/api-keys.ts';
 import {
   askFor,
   type Beforehand,
   decideAct,
   lookBefore,
   NeedsWords,
+  needWords,
   overMessage,
   type PlannedAct,
   type Wait,
 } from '../core/approval-decision.ts';
-import { furtherOf, namesOf, shownObject } from '../core/approval-objects.ts';
+import { furtherOf, isThere, namesOf, shownObject } from '../core/approval-objects.ts';
 import { hidden } from '../core/approval-statement.ts';
 import type { Context } from '../core/context.ts';
 import { userThing } from '../core/users.ts';
@@ -21,6 +24,7 @@ import type { ActivityDetails, ResourceRef } from '../model/activity-details.ts'
 import { furtherActions, isKeyUse, longestReason, type RequestState } from '../model/approval-rules.ts';
 import { isConfidentialParameter } from '../model/confidential.ts';
 import { flagsOfText } from '../model/flags.ts';
+import type { JsonObject } from '../model/json.ts';
 import { breakGlassHeader, reasonHeader } from '../model/names.ts';
 import type { Tables } from '../store/port.ts';
 import type { Admission } from './admission.ts';
@@ -40,6 +44,9 @@ const free: ReadonlySet<string> = new Set<EndpointId>(['acknowledgeBrokenGlass']
 /** Operations that change the very rule that they name. */
 const changesRule: ReadonlySet<string> = new Set<EndpointId>(['updateApprovalRule', 'deleteApprovalRule']);
 
+/** Acts that change no rule, no User and no word: whether they are approved is the same before and after. */
+const leavesWords = /^(?:activity|asset|key|keyring|kmip|tang)\./;
+
 /** Operations by which somebody could get at the API key or User that they name. */
 const givesWayIn: ReadonlySet<string> = new Set<EndpointId>([
   'addProof',
@@ -53,24 +60,45 @@ const givesWayIn: ReadonlySet<string> = new Set<EndpointId>([
 interface Looked extends Beforehand {
   /** The ring or managed key that is named, if it is there: one that the act makes has another id at each try. */
   readonly named: ResourceRef | undefined;
-  /** Names of what is named, and of a User: the act may change them. */
+  /** A thing whose names the act may change, if it is there. */
+  readonly thing: ResourceRef | undefined;
+  /** The names of that thing. */
   readonly names: readonly string[];
 }
 
 /** Looks at what an act may change, before it is done; undefined if no rule holds. */
 export function lookFor(
   ctx: OperationContext,
-  { access, path }: Endpoint,
-  { params: { username } }: EndpointInput,
+  { id, access, path }: Endpoint,
+  { params, body }: EndpointInput,
   { ringname }: Admission,
 ): Looked | undefined {
   const { tx } = ctx;
-  const before = lookBefore(ctx);
+  const before = lookBefore(ctx, access.kind === 'flag' && leavesWords.test(access.action) ? undefined : id);
   if (!before) return undefined;
   const isNamed = access.kind === 'flag' && access.ring && ringname !== '';
   const named = isNamed ? ringNamed(tx, path, ringname) : undefined;
-  const user = typeof username === 'string' ? (tx.users.byUsername(username) ?? tx.users.byEmail(username)) : undefined;
-  return { ...before, named, names: namesOf(tx, named ?? (user && userThing(user))) };
+  const thing = named ?? renamed(tx, id, params, body);
+  return { ...before, named, thing, names: namesOf(tx, thing) };
+}
+
+/** The User, account or API key whose names an act may change. */
+function renamed(tx: Tables, operation: string, params: JsonObject, body: JsonObject): ResourceRef | undefined {
+  const { username, id } = params;
+  if (typeof username === 'string') {
+    const user = tx.users.byUsername(username) ?? tx.users.byEmail(username);
+    return user && userThing(user);
+  }
+  if (operation !== 'updateAccount' || typeof id !== 'string') return keyChanged(tx, body);
+  const account = tx.accounts.byId(id) ?? tx.accounts.byUid(id);
+  return account && accountThing(account);
+}
+
+/** The API key that a body names by its id or its secret. */
+function keyChanged(tx: Tables, { apikeyid, key: secret }: JsonObject): ResourceRef | undefined {
+  const byId = typeof apikeyid === 'string' ? tx.apiKeys.byId(apikeyid) : undefined;
+  const key = byId ?? (typeof secret === 'string' ? bySecret(tx, secret) : undefined);
+  return key && apiKeyThing(key);
 }
 
 /** Lets the act that was just done stand, if it needs no approval or has it. Throws `NeedsWords`. */
@@ -84,6 +112,22 @@ export function approve(
   if (free.has(endpoint.id)) return;
   const act = actOf(ctx, endpoint, input, admission, before);
   if (act.actions.length > 0) ctx.approval = decideAct(ctx, act, before);
+}
+
+/** Throws `forbidden` for an act that would have to wait if it were done: trying it asks for no approval. */
+export function approveTry(
+  ctx: OperationContext,
+  endpoint: Endpoint,
+  input: EndpointInput,
+  admission: Admission,
+  before: Looked,
+): void {
+  try {
+    needWords(ctx, actOf(ctx, endpoint, input, admission, before), before);
+  } catch (error) {
+    if (!(error instanceof NeedsWords)) throw error;
+    throw new KmsError('forbidden', 'this needs the approval of others', { denies: true });
+  }
 }
 
 /** The outcome of an act that was taken back. Rethrows anything but `NeedsWords`. */
@@ -111,14 +155,14 @@ function actOf(
   endpoint: Endpoint,
   input: EndpointInput,
   admission: Admission,
-  { named: thing, names: before }: Looked,
+  { named: ofRing, thing, names: before }: Looked,
 ): PlannedAct {
   const { access, id } = endpoint;
   const { ringname } = admission;
   const { deed, tx, tenant } = ctx;
   const flag = access.kind === 'flag' ? actionsOfFlag(access) : [];
   const actions = [...flag, ...furtherActs(ctx, id)];
-  const object = thing ?? objectOf(endpoint, input, ringname, deed);
+  const object = ofRing ?? objectOf(endpoint, input, ringname, deed);
   const { params, query, body } = input;
   const ringParam = access.kind === 'flag' && access.ring?.from === 'path' ? access.ring.param : undefined;
   const named = access.kind === 'flag' && access.ring?.from === 'key' ? access.ring.param : ringParam;
@@ -131,8 +175,11 @@ function actOf(
     }),
   );
   const names = [ringname, ...texts(params), ...before, ...namesOf(tx, object), ...namesOf(tx, deed?.object)];
+  const after = new Set(namesOf(tx, deed?.object));
+  const isStill = thing !== undefined && deed?.object?.id === thing.id && isThere(tx, thing);
   return {
     actions,
+    lost: isStill ? before.filter((name) => !after.has(name)) : [],
     further: furtherOf(tx, ctx.further),
     ring: ringname === '' ? undefined : ringname,
     ringname,

@@ -116,6 +116,11 @@ export class OperationContext implements Context, PublicContext, AfterCommit {
     return this.#admission?.sealed;
   }
 
+  /** Whether the act is only tried, and will be taken back. */
+  get isTry(): boolean {
+    return this.props?.dryRun === true;
+  }
+
   /** Properties of a record, with those that the request itself brings. */
   recorded(props: JsonObject | undefined): JsonObject | undefined {
     if (this.dialect !== undefined) return { ...props, ...this.props, dialect: this.dialect };

@@ -5,7 +5,7 @@ import { KmsError } from '../errors.ts';
 import type { Slices } from '../store/sql.ts';
 import type { Admission } from './admission.ts';
 import { encodeAnswer } from './answer.ts';
-import { approve, lookFor, waitFor } from './approval-stage.ts';
+import { approve, approveTry, lookFor, waitFor } from './approval-stage.ts';
 import type { EndpointInput } from './input.ts';
 import type { OperationContext } from './operation-context.ts';
 import type { PlainOperation, PlainSlices } from './plain-route.ts';
@@ -27,7 +27,9 @@ export function operate(
     if (!operation) throw changedMeanwhile;
     const before = admission && lookFor(ctx, endpoint, input, admission);
     return ctx.tx.savepoint(() => {
-      const outcome = encode(input, ctx, operation(ctx, input));
+      const given = operation(ctx, input);
+      if (admission && before && ctx.isTry) approveTry(ctx, endpoint, input, admission, before);
+      const outcome = encode(input, ctx, given);
       if (admission && before) approve(ctx, endpoint, input, admission, before);
       return outcome;
     });
@@ -49,7 +51,9 @@ export function* operateInSlices(
     input.needShown(ctx.tx);
     const before = lookFor(ctx, endpoint, input, admission);
     return yield* ctx.tx.savepointInSlices(function* () {
-      const outcome = encode(input, ctx, yield* slices(ctx, input));
+      const given = yield* slices(ctx, input);
+      if (before && ctx.isTry) approveTry(ctx, endpoint, input, admission, before);
+      const outcome = encode(input, ctx, given);
       if (before) approve(ctx, endpoint, input, admission, before);
       return outcome;
     });

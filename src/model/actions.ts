@@ -35,6 +35,7 @@ const withoutFlag = [
   'approval.deny',
   'approval.withdraw',
   'approval.expire',
+  'approval.vouch',
   'approval.break-glass',
   'approval.acknowledge',
   'admin.make',

@@ -70,6 +70,8 @@ export interface ActivityDetails {
 
 /** Maximum of affected objects that are named. */
 export const mostNamed = 100;
+/** Things that one act does something to besides its own, as rules of approvals look at them. */
+export const mostTouched = 10_000;
 /** Maximum length of a name, in characters. */
 const longestName = 256;
 

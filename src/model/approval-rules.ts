@@ -21,6 +21,8 @@ export const longestReason = 1024;
 export const mostActions = 50;
 export const mostObjects = 100;
 export const mostApprovers = 100;
+/** Users whom a rule can vouch for. */
+export const mostVouched = 500;
 /** Words that a rule may need. */
 export const mostWords = 10;
 /** Rules of a tenant. */
@@ -154,6 +156,8 @@ export interface Act {
   readonly ring?: string | undefined;
   /** Names and ids of what is concerned. */
   readonly objects: readonly string[];
+  /** Those of `objects` that the thing is no longer called afterwards. */
+  readonly lost?: readonly string[] | undefined;
   /** Acts on further things, which take flags of their own. */
   readonly further?: readonly FurtherAct[];
 }
@@ -182,6 +186,27 @@ export function covers(pattern: Pattern, act: Act): boolean {
     actions.some((action) => flags.covers(actName(action, act.ring))) &&
     pattern.objects.some((wanted) => wanted === '*' || objects.some((object) => matches(wanted, object)));
   return isCovered || further.some((each) => covers(pattern, each));
+}
+
+/**
+ * Whether the act takes from a thing the last name by which the rule means it: renaming it would get round the rule.
+ */
+export function losesSome(pattern: Pattern, act: Act): boolean {
+  const { actions, objects, lost = [], further = [] } = act;
+  const means = (names: readonly string[]): boolean =>
+    pattern.objects.some((wanted) => wanted === '*' || names.some((name) => matches(wanted, name)));
+  const isLost = means(lost) && !means(objects.filter((name) => !lost.includes(name)));
+  const resources = new Set(pattern.actions.map(resourceOf));
+  const concerns = (action: string): boolean =>
+    resources.has('*') ||
+    resources.has(resourceOf(action)) ||
+    (resources.has('admin') && /^(?:user|apikey)\./.test(action));
+  return (isLost && actions.some(concerns)) || further.some((each) => losesSome(pattern, each));
+}
+
+/** The kind of thing that an act is about: `key` for `key.pay.delete`. */
+function resourceOf(action: string): string {
+  return action.slice(0, `${action}.`.indexOf('.')).toLowerCase();
 }
 
 const compiled = new WeakMap<readonly string[], Flags>();

@@ -166,9 +166,9 @@ test('before an act only what has an answer is looked at, and a list only looks 
   const answered = waits(await make());
   await plant(a, 20, { requester: keyid });
   await plant(a, 20, { requester: 'apik_other' });
-  assert.deepEqual(await inStore(a, (tx) => tx.approvalRequests.answeredOf(keyid)), []);
+  assert.deepEqual(await inStore(a, (tx) => tx.approvalRequests.answeredOf(keyid, 'createKeyring')), []);
   await say(a, ada, answered);
-  const found = await inStore(a, (tx) => tx.approvalRequests.answeredOf(keyid).map(({ id }) => id));
+  const found = await inStore(a, (tx) => tx.approvalRequests.answeredOf(keyid, 'createKeyring').map(({ id }) => id));
   assert.deepEqual(found, [answered]);
   const { requests } = (await a.call('GET', '/approvals/requests', undefined, { key })).body;
   assert.deepEqual([requests.length, new Set(requests.map((each: AnyJson) => each.requester.id)).size], [21, 1]);

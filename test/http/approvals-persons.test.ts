@@ -448,6 +448,22 @@ test('nor with a User whom they made beforehand: one for whom a rule vouches ack
   }
 });
 
+test('nor with a User for whom a rule vouches only since then', async () => {
+  const a = await testAppliance();
+  const grace = await approver(a, { 'approval.rule': true });
+  const evil = await person(a, { 'approval.rule': true });
+  const { name } = await makeRing(a);
+  await makeRule(a, { objects: [name], approvers: { users: ids(grace) } });
+  const headers = { 'Kms-Break-Glass': 'at night' };
+  assert.equal((await a.call('DELETE', `/ks/keyrings/${name}`, undefined, { ...local, headers })).status, 200);
+  await makeRule(a, { actions: ['tang.delete'], objects: ['*'], approvers: { users: ids(evil) } });
+  const [glass] = (await a.call('GET', '/approvals/broken-glass')).body.broken;
+  const acknowledge = (key: string) =>
+    a.call('POST', `/approvals/broken-glass/${glass.id}/acknowledge`, undefined, { key });
+  assert.equal((await acknowledge(evil.key)).status, 403);
+  assert.equal((await acknowledge(grace.key)).status, 200);
+});
+
 test('glass broken for a request lets pass what its breaker may break, as long as they are there', async (t) => {
   const desk = async () => {
     const a = await testAppliance();

@@ -107,6 +107,50 @@ const orders: Record<string, (s: SetUp) => Promise<void>> = {
     const { accesstoken } = await ok(s.a.call('POST', '/auth/user/invite-complete', invite, { key: null }));
     await s.does(await s.enrol({ user, key: accesstoken, password: goodPassword }));
   },
+  'the rule first: it takes as many as it needs, and no more': async (s) => {
+    await s.rule({ approvers: { flag: 'approval.give' } });
+    const ada = await s.enrol(await s.user(gives));
+    const late = await s.enrol(await s.user(gives));
+    const asked = waits(await s.remove(s.a.root.key));
+    const { status, body } = await say(s.a, late, asked);
+    assert.deepEqual([status, /became an approver after it was set/.test(body.message)], [403, true]);
+    const said = (await s.a.activity()).filter(({ action }) => action === 'approval.vouch');
+    assert.deepEqual(
+      said.map(({ keyid }) => keyid),
+      ids(ada),
+    );
+    assert.equal((await say(s.a, ada, asked)).body.state, 'granted');
+  },
+  'the rule first: a way into the account of who came takes their word away': async (s) => {
+    const ada = await s.user(gives);
+    await s.rule({ approvers: { flag: 'approval.give' } });
+    const enrolled = await s.enrol(ada);
+    await ok(s.a.call('PATCH', `/auth/users/${ada.user.username}`, { email: 'new@example.com' }));
+    const { body } = await say(s.a, enrolled, waits(await s.remove(s.a.root.key)));
+    assert.match(body.message, /another could have got into the account/);
+  },
+  'a change of the rule asks for no more words than it vouches for': async (s) => {
+    const ada = await s.enrol(await s.user(gives));
+    const { id } = await s.rule({ approvers: { flag: 'approval.give' } });
+    const change = (changes: object) => s.a.call('PATCH', `/approvals/rules/${id}`, changes);
+    const flag = { flag: 'other.flag' };
+    for (const changes of [
+      { count: 2 },
+      { count: 2, vouch: true },
+      { approvers: flag },
+      { approvers: flag, vouch: true },
+    ]) {
+      const { status, body } = await change(changes);
+      assert.equal(status, 400, JSON.stringify(changes));
+      assert.match(body.message, /is more than the [01] approvers? for whom the rule vouches/);
+    }
+    const bob = await s.enrol(await s.user(gives));
+    await say(s.a, ada, waits(await change({ count: 2, vouch: true })));
+    assert.equal((await ok(change({ count: 2, vouch: true }))).able, 2);
+    const asked = waits(await s.remove(s.a.root.key));
+    for (const who of [bob, ada]) await say(s.a, who, asked);
+    assert.equal((await s.remove(s.a.root.key)).status, 200);
+  },
   'another second factor, and another password, after the rule': async (s) => {
     const ada = await s.enrol(await s.user());
     await s.rule({ approvers: { users: ids(ada) } });

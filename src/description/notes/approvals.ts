@@ -18,8 +18,8 @@ export const approvalNotes: Readonly<Record<(typeof approvalEndpoints)[number]['
   createApprovalRule: {
     description: [
       'Makes a rule, which holds from now on: what falls under its `actions` and `objects` is done only with the word of `count` of its approvers. Where several rules cover an act, each must be satisfied, so that a second rule never loosens the first.',
-      'A rule that could never be satisfied is refused: a flag that no User has, or fewer approvers who can log in than `count`. Second factors may come later; `able` tells how many could approve now.',
-      'The rule vouches for its approvers who can log in when it is made. While these are fewer than `count`, those who come later count, too. Otherwise an approver who came later counts once the rule vouches for them, as does one into whose account another was given a way in since: by an invite, a link to reset the password, another e-mail address, a reset second factor. Nobody approves what an identity asks for that they were given a way into.',
+      'It may be made before its approvers are there, and before they have second factors; `able` tells how many could approve now. Names of fewer approvers than `count` are refused, and so is a flag that no User has if it looks like a slip.',
+      'The rule vouches for its approvers who can log in when it is made. If these are fewer than `count`, it vouches for the next ones, too, who have a second factor, until they are enough. Otherwise an approver who came later counts once the rule vouches for them, as does one into whose account another was given a way in since: by an invite, a link to reset the password, another e-mail address, a reset second factor. Nobody approves what an identity asks for that they were given a way into.',
     ],
     body: {
       name: 'deleting keys',

@@ -170,10 +170,10 @@ export function approvalRequestTable(sql: Sql) {
     },
 
     /** Open ones of a caller that could be done: words were said about them, or the glass was broken. */
-    answeredOf(requester: string): ApprovalRequest[] {
+    answeredOf(requester: string, operation: string): ApprovalRequest[] {
       const text = `SELECT ${columns} FROM approval_requests
-          WHERE requester = ? AND ended_at IS NULL AND (words > 0 OR broken_by IS NOT NULL)`;
-      return sql.all<RequestRow>(text, requester).map(fromRow);
+          WHERE requester = ? AND operation = ? AND ended_at IS NULL AND (words > 0 OR broken_by IS NOT NULL)`;
+      return sql.all<RequestRow>(text, requester, operation).map(fromRow);
     },
 
     /** Open ones of all callers that words were said about, or for which the glass was broken. */
@@ -225,11 +225,12 @@ export function approvalRequestTable(sql: Sql) {
 
     insert(request: NewRequest): void {
       sql.run(
-        `INSERT INTO approval_requests (id, act, requester, holder, state, terms, details, created_at, ends_at, uses,
-            words) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
+        `INSERT INTO approval_requests (id, act, requester, operation, holder, state, terms, details, created_at,
+            ends_at, uses, words) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`,
         request.id,
         request.act,
         request.requester,
+        request.details.operation,
         request.holder,
         request.state,
         toJson({ ...request.terms }),

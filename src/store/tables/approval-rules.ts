@@ -10,6 +10,8 @@ export interface ApprovalRule extends ApprovalTerms {
   readonly props: JsonObject;
   /** Users for whom the rule's maker stood, by id, each with the number of the last way in that there was then. */
   readonly vouched: Readonly<Record<string, number>>;
+  /** Number of approvers who were not there yet when it was made: it vouches for so many who come. */
+  readonly awaits: number;
   readonly expiresAt: number | undefined;
   readonly createdAt: number;
   readonly createdBy: string;
@@ -22,6 +24,7 @@ interface RuleRow extends Row {
   terms: string;
   props: string;
   vouched: string;
+  awaits: number;
   expires_at: number | null;
   created_at: number;
   created_by: string;
@@ -42,13 +45,14 @@ export function approvalRuleTable(sql: Sql) {
 
     insert(rule: ApprovalRule): void {
       sql.run(
-        `INSERT INTO approval_rules (id, name, terms, props, vouched, expires_at, created_at, created_by, updated_at)
-          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+        `INSERT INTO approval_rules (id, name, terms, props, vouched, awaits, expires_at, created_at, created_by, updated_at)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
         rule.id,
         rule.name,
         termsText(rule),
         toJson(rule.props),
         toJson({ ...rule.vouched }),
+        rule.awaits,
         rule.expiresAt ?? null,
         rule.createdAt,
         rule.createdBy,
@@ -58,12 +62,13 @@ export function approvalRuleTable(sql: Sql) {
 
     update(rule: RuleChange): void {
       sql.run(
-        `UPDATE approval_rules SET name = ?, terms = ?, props = ?, vouched = ?, expires_at = ?, updated_at = ?
+        `UPDATE approval_rules SET name = ?, terms = ?, props = ?, vouched = ?, awaits = ?, expires_at = ?, updated_at = ?
           WHERE id = ?`,
         rule.name,
         termsText(rule),
         toJson(rule.props),
         toJson({ ...rule.vouched }),
+        rule.awaits,
         rule.expiresAt ?? null,
         rule.updatedAt,
         rule.id,
@@ -89,6 +94,7 @@ function fromRow(row: RuleRow): ApprovalRule {
     props: objectOf(row.props),
     // Cast: this file wrote it.
     vouched: objectOf(row.vouched) as Record<string, number>,
+    awaits: row.awaits,
     expiresAt: row.expires_at ?? undefined,
     createdAt: row.created_at,
     createdBy: row.created_by,

@@ -1,7 +1,7 @@
 // Approvals: the step that makes their tables. Statements of a released step never change.
 export const approvalSchema: readonly string[] = [
   // `terms` are the rule's own fields in JSON; `vouched` are ids of Users whom its maker stood for, each with the
-  // number of the last way in (`ways_in`) that there was then.
+  // number of the last way in (`ways_in`) that there was then, and `awaits` the number of those who are to come.
   `CREATE TABLE approval_rules (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     id TEXT NOT NULL UNIQUE,
@@ -9,6 +9,7 @@ export const approvalSchema: readonly string[] = [
     terms TEXT NOT NULL,
     props TEXT NOT NULL,
     vouched TEXT NOT NULL,
+    awaits INTEGER NOT NULL,
     expires_at INTEGER,
     created_at INTEGER NOT NULL,
     created_by TEXT NOT NULL,
@@ -21,6 +22,7 @@ export const approvalSchema: readonly string[] = [
     id TEXT NOT NULL UNIQUE,
     act TEXT NOT NULL,
     requester TEXT NOT NULL,
+    operation TEXT NOT NULL,
     holder TEXT NOT NULL,
     state TEXT NOT NULL,
     terms TEXT NOT NULL,
@@ -34,7 +36,7 @@ export const approvalSchema: readonly string[] = [
     details TEXT NOT NULL
   )`,
   `CREATE UNIQUE INDEX approval_requests_open ON approval_requests (act) WHERE ended_at IS NULL`,
-  `CREATE INDEX approval_requests_answered ON approval_requests (requester)
+  `CREATE INDEX approval_requests_answered ON approval_requests (requester, operation)
     WHERE ended_at IS NULL AND (words > 0 OR broken_by IS NOT NULL)`,
   `CREATE INDEX approval_requests_due ON approval_requests (ends_at) WHERE ended_at IS NULL`,
   `CREATE INDEX approval_requests_of ON approval_requests (requester)`,
@@ -74,6 +76,7 @@ export const approvalSchema: readonly string[] = [
     action TEXT NOT NULL,
     object TEXT,
     request_id TEXT,
+    persons TEXT NOT NULL,
     acknowledged_at INTEGER,
     acknowledged_by TEXT
   )`,

@@ -13,6 +13,8 @@ export interface BrokenGlass {
   readonly action: string;
   readonly object: ResourceRef | null;
   readonly requestId: string | undefined;
+  /** Users for whom a rule vouched before, by id, each with the number of the last way in that there was then. */
+  readonly persons: Readonly<Record<string, number>>;
   readonly acknowledged: { readonly at: number; readonly by: string } | undefined;
 }
 
@@ -24,6 +26,7 @@ interface BrokenRow extends Row {
   action: string;
   object: string | null;
   request_id: string | null;
+  persons: string;
   acknowledged_at: number | null;
   acknowledged_by: string | null;
 }
@@ -34,8 +37,8 @@ export function brokenGlassTable(sql: Sql) {
   return {
     insert(broken: Omit<BrokenGlass, 'acknowledged'>): void {
       sql.run(
-        `INSERT INTO broken_glass (id, at, broken_by, reason, action, object, request_id)
-          VALUES (?, ?, ?, ?, ?, ?, ?)`,
+        `INSERT INTO broken_glass (id, at, broken_by, reason, action, object, request_id, persons)
+          VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
         broken.id,
         broken.at,
         broken.by,
@@ -43,6 +46,7 @@ export function brokenGlassTable(sql: Sql) {
         broken.action,
         broken.object ? toJson({ ...broken.object }) : null,
         broken.requestId ?? null,
+        toJson({ ...broken.persons }),
       );
     },
 
@@ -82,6 +86,8 @@ function fromRow(row: BrokenRow): BrokenGlass {
     // Cast: this file wrote it.
     object: row.object === null ? null : (objectOf(row.object) as unknown as ResourceRef),
     requestId: row.request_id ?? undefined,
+    // Cast: this file wrote it.
+    persons: objectOf(row.persons) as Record<string, number>,
     acknowledged: at === null ? undefined : { at, by: by ?? '' },
   };
 }
