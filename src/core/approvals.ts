@@ -248,7 +248,7 @@ export function acknowledgeBrokenGlass(ctx: Context, { id }: { readonly id: stri
   const broken = tx.brokenGlass.byId(id);
   if (!broken) throw new KmsError('not-found', 'no glass was broken under this id');
   const session = caller.kind === 'user' ? tx.sessions.byTokenHash(sessionOf(caller)) : undefined;
-  // Who runs the identity provider can log in as any User, but has not their second factor.
+  // An identity provider can log in as any User, without their second factor.
   if (session?.byProvider && !session.factor && tx.secondFactors.has(caller.id)) {
     throw new KmsError('forbidden', 'log in with your second factor to acknowledge it', { denies: true });
   }
