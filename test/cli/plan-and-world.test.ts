@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import test from 'node:test';
+import type { Account } from '../../src/api/accounts.ts';
+import type { SafeApiKey } from '../../src/api/apikeys.ts';
 import { accountKind } from '../../src/cli/as-code/kinds/account.ts';
 import { TestCertificate } from '../support/client-certificates.ts';
 import type { Desk } from './kms.ts';
@@ -239,4 +241,19 @@ test('a defect of this program is told as one, with the place of the object, not
   });
   const { stderr } = await d.kms([...args, 'apply', '-f', 'f.yaml'], { env });
   assert.match(stderr, /^kms: account a: it is not iterable; this is a defect of kms/);
+});
+
+test('an API key goes to the account of its file, whatever the uids look like', async () => {
+  await using d = await servedDesk();
+  const uids = ['plain', 'acct_team', `acct_${'0'.repeat(26)}`];
+  await write(d, 'f.yaml', uids.map((uid) => `kind: account\nname: ${uid}\n`).join('---\n'));
+  await done(d, 'apply -f f.yaml');
+  for (const uid of [...uids, ...uids.toReversed()]) {
+    await write(d, 'f.yaml', key('moved', `accountId: ${uid}\n`));
+    await done(d, 'apply -f f.yaml');
+    const { references } = await d.json<SafeApiKey>('apikey show moved --json');
+    const { data } = await d.json<{ data: Account[] }>('account list --json');
+    assert.equal(references.accountId, data.find((account) => account.uid === uid)?.id);
+    assert.equal(await done(d, 'plan -f f.yaml'), 'nothing to do: 1 object is as the files say\n');
+  }
 });

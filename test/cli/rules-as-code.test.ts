@@ -87,3 +87,41 @@ test('what a rule cannot be is told with its place', async () => {
     assert.match(stderr, expected);
   }
 });
+
+test('rules that a caller cannot see are no missing ones, in plans and exports', async () => {
+  const { d, ada, bob } = await withApprovers();
+  await using _ = d;
+  await write(d, 'f.yaml', rule(ada, bob));
+  assert.equal((await d.kms('apply -f f.yaml')).code, 0);
+  await write(d, 'other.yaml', 'kind: account\nname: admin\n');
+  const reading = ['account.read', 'apikey.read', 'key.list', 'keyring.list', 'user.read'];
+  const as = async (...flags: string[]) => {
+    const { args, env } = d.network((await d.appliance.keyWith(...reading, ...flags)).key);
+    return (line: string) => d.kms([...args, ...line.split(' ')], { env });
+  };
+  const blind = await as();
+  assert.match(
+    (await blind('plan -f f.yaml')).stdout,
+    /^\+ approval rule deletions\n(?: {4}.*\n)* {4}! may exist already: you cannot see it$/m,
+  );
+  for (const line of ['plan -f other.yaml --drift', 'plan -f other.yaml --prune']) {
+    assert.match((await blind(line)).stdout, /^! nothing of approval rules is removed: the flag approval\.read is/m);
+  }
+  const all = await blind('export');
+  assert.deepEqual([all.code, /kind: rule/.test(all.stdout)], [0, false]);
+  assert.match(all.stderr, /^kms: approval rules are left out: the permission flag approval\.read is missing$/m);
+  const asked = await blind('export --kind rule');
+  assert.deepEqual([asked.code, asked.stdout], [1, '']);
+  assert.match(asked.stderr, /the permission flag approval\.read is missing/);
+  // It concerns somebody who may delete keys, and that one sees it, but perhaps no others.
+  const concerned = await as('key.*.delete');
+  const seen = await concerned('plan -f f.yaml');
+  assert.deepEqual([seen.code, seen.stdout], [0, 'nothing to do: 1 object is as the files say\n']);
+  assert.match((await concerned('plan -f other.yaml --drift')).stdout, /nothing of approval rules is removed/);
+  for (const flag of ['approval.read', 'approval.rule']) {
+    const reader = await as(flag);
+    assert.equal((await reader('plan -f f.yaml')).code, 0);
+    assert.match((await reader('plan -f other.yaml --drift')).stdout, /^- approval rule deletions$/m);
+    assert.match((await reader('export --kind rule')).stdout, /^name: deletions$/m);
+  }
+});

@@ -101,7 +101,7 @@ test('and each metric of a standby', () => {
 /** Metrics that a look for drift writes. */
 const drift = await (async () => {
   const dir = mkdtempSync(join(tmpdir(), 'kms-drift-docs-'));
-  await writeDriftMetrics(join(dir, 'kms.prom'), { steps: [] }, 0);
+  await writeDriftMetrics(join(dir, 'kms.prom'), { steps: [], kept: [] }, 0);
   const text = readFileSync(join(dir, 'kms.prom'), 'utf8');
   rmSync(dir, { recursive: true });
   return parsePrometheus(text);

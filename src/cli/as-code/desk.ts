@@ -2,7 +2,6 @@
 // need, each read once. Requests that change something name the digest of their plan.
 import type { KindName } from '../../api/configuration.ts';
 import { createClient } from '../../client/client.ts';
-import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { planHeader } from '../../model/names.ts';
 import type { Cli } from '../command.ts';
 import { type Connection, localOf, localUrl } from '../connect.ts';
@@ -17,8 +16,6 @@ interface DeskOptions {
 
 /** A desk, and what is known of who sits at it. */
 export interface SeatedDesk extends Desk {
-  /** Names of the caller's flags. */
-  readonly flags: JsonObject;
   readonly tenant: string;
   readonly appliance: string | null;
   /** A desk whose requests name the plan of this digest, and which reads lists again. */
@@ -27,13 +24,12 @@ export interface SeatedDesk extends Desk {
 
 export async function deskAt(cli: Cli, connection: Connection, options: DeskOptions): Promise<SeatedDesk> {
   const { client } = connection;
-  const { caller = '', flags, tenant } = await client.getOverview({ flags: true });
+  const { caller = '', flags = {}, tenant } = await client.getOverview({ flags: true });
   const isHere = connection.way !== 'network';
-  const common = { ...options, caller };
+  const common = { ...options, caller, flags };
   const desk = withLists({ ...common, client, local: isHere ? localOf(cli, connection) : undefined });
   return {
     ...desk,
-    flags: isJsonObject(flags) ? flags : {},
     tenant,
     appliance: (await connection.applianceId()) ?? null,
     withPlan(digest) {

@@ -69,8 +69,15 @@ type Input = Pick<Io, 'cwd' | 'stdin' | 'signal'>;
 /**
  * The objects of the files, in their order: `-` is stdin, and a directory has all its files, by name. Throws
  * `FilesRefused`, and what reading files throws.
+ *
+ * @param isAll whether they are all that there shall be: then a file without any object, which whatever wrote it may
+ * have left empty, is a problem; an empty list says that it is meant.
  */
-export async function readConfiguration(io: Input, given: readonly string[]): Promise<readonly FileObject[]> {
+export async function readConfiguration(
+  io: Input,
+  given: readonly string[],
+  isAll: boolean,
+): Promise<readonly FileObject[]> {
   const yaml = await import('yaml');
   const problems = new FileProblems();
   const objects: FileObject[] = [];
@@ -79,9 +86,11 @@ export async function readConfiguration(io: Input, given: readonly string[]): Pr
     const bytes =
       name === '-' ? await readStdin(io) : await readSmallFile(pathFrom(io, name), what, undefined, longestFile);
     const shown = name === '-' ? 'stdin' : name;
-    objects.push(...new Reader(yaml, shown, problems).objects(textIn(bytes, shown, what)));
+    const reader = new Reader(yaml, shown, problems);
+    objects.push(...reader.objects(textIn(bytes, shown, what)));
     if (objects.length > mostObjects) problems.add(name, `expected at most ${mostObjects} objects in all files`);
     problems.refuse();
+    if (isAll && reader.isEmpty) problems.add(shown, 'holds no object: write [] if that is meant');
   }
   refuseTwins(objects, problems);
   problems.refuse();
@@ -143,6 +152,8 @@ class Reader {
   readonly #problems: FileProblems;
   readonly #lines: LineCounter;
   #values = 0;
+  /** Whether neither objects nor a list of them were found. */
+  isEmpty = true;
 
   constructor(yaml: Yaml, file: string, problems: FileProblems) {
     this.#yaml = yaml;
@@ -199,14 +210,12 @@ class Reader {
   }
 
   #objectsIn(document: Document.Parsed): FileObject[] {
-    const { isSeq } = this.#yaml;
+    const { isScalar, isSeq } = this.#yaml;
     const { contents } = document;
-    if (isSeq(contents)) return contents.items.flatMap((node) => this.#object(node, document));
-    return contents === null || this.#isNothing(contents) ? [] : this.#object(contents, document);
-  }
-
-  #isNothing(node: unknown): boolean {
-    return this.#yaml.isScalar(node) && node.value === null;
+    if (contents === null || (isScalar(contents) && contents.value === null)) return [];
+    this.isEmpty = false;
+    const nodes = isSeq(contents) ? contents.items : [contents];
+    return nodes.flatMap((node) => this.#object(node, document));
   }
 
   #object(given: unknown, document: Document.Parsed): FileObject[] {

@@ -71,6 +71,8 @@ export interface Desk {
   readonly managedBy: string;
   /** Id of the API key or user that asks, or `local`. */
   readonly caller: string;
+  /** Names of the caller's flags. */
+  readonly flags: JsonObject;
   /** Whether managed keys may be suspended and deleted that were used in the last 24 hours. */
   readonly isUsedAllowed: boolean;
   /** All objects of another kind, read once. Throws `forbidden` if the caller may not list them. */

@@ -133,7 +133,7 @@ function lineOf(field: string, value: unknown): string {
 }
 
 /** Counts of a plan in a sentence. */
-export function summary({ steps, unchanged }: Pick<PlannedChanges, 'steps' | 'unchanged'>): string {
+export function summary({ steps, kept, unchanged }: PlannedChanges): string {
   const count = (action: Step['action']): number => steps.filter((step) => step.action === action).length;
   const parts = [
     ...counted(count('create'), 'to make'),
@@ -141,7 +141,9 @@ export function summary({ steps, unchanged }: Pick<PlannedChanges, 'steps' | 'un
     ...counted(count('remove'), 'to remove'),
   ];
   const same = unchanged === 1 ? '1 object is as the files say' : `${unchanged} objects are as the files say`;
-  return parts.length === 0 ? `nothing to do: ${same}` : `${parts.join(', ')}; ${same}`;
+  const stays = kept.length === 1 ? '; 1 is in no file, and stays' : `; ${kept.length} are in no file, and stay`;
+  const rest = `${same}${kept.length === 0 ? '' : stays}`;
+  return parts.length === 0 ? `nothing to do: ${rest}` : `${parts.join(', ')}; ${rest}`;
 }
 
 function counted(number: number, what: string): string[] {

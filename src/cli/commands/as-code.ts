@@ -41,7 +41,9 @@ export async function plan(cli: PlanCli): Promise<number> {
     if (cli.json) await printJson(cli, made);
     else await showPlan(cli, made);
     if (out !== undefined) await say(cli.io, visible(`the plan is in ${out}: \`kms apply ${out}\` does it`));
-    return made.steps.length > 0 ? hasChanges : exitCodes.done;
+    // An object that is protected from removal is drift as well.
+    const isDifferent = made.steps.length > 0 || (isDrift && made.kept.length > 0);
+    return isDifferent ? hasChanges : exitCodes.done;
   });
 }
 
@@ -57,7 +59,7 @@ function markIn(cli: DescribedCli): string {
 }
 
 async function planFor(cli: DescribedCli, desk: SeatedDesk, prune: boolean): Promise<Plan> {
-  const objects = await readConfiguration(cli.io, cli.get('--file')).catch(async (error) => {
+  const objects = await readConfiguration(cli.io, cli.get('--file'), prune).catch(async (error) => {
     throw await told(cli, error);
   });
   const { flags, appliance, tenant, caller, managedBy } = desk;

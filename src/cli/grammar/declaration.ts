@@ -180,7 +180,14 @@ function truth(given: string): boolean | undefined {
 
 /** An option that may be repeated. */
 export function list(placeholder: string, about: string, completes?: Completes): Kind<readonly string[]> {
-  return { placeholder, about, completes, isRepeated: true, read: textsOf };
+  const isPath = completes === 'file' || completes === 'directory';
+  return {
+    placeholder,
+    about,
+    completes,
+    isRepeated: true,
+    read: (given, place) => (isPath ? textsOf(given).map((each) => notNothing(each, place)) : textsOf(given)),
+  };
 }
 
 /** Some of a few words, each by an option of its own. */

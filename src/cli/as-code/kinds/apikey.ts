@@ -21,6 +21,8 @@ interface FoundKey extends Found {
   readonly proofs?: readonly Proof[];
   /** Ids of proofs that wait for being switched on: their secrets are kept. */
   readonly keptProofs?: readonly string[];
+  /** The caller cannot see the uid of its account: the id stands for it. */
+  readonly isAccountHidden?: true;
   /** A new secret is kept, and only the mark says still that it is being made. */
   readonly isSecretKept?: true;
 }
@@ -47,8 +49,9 @@ function foundOf(
   // A key that was ever live is whole, whatever its properties say.
   const isUnfinished = lacks === 'all' && !key.active && key.lastUsedAt === null;
   const { accountId } = key.references;
+  const uid = uids.get(accountId);
   const fields = {
-    accountId: uids.get(accountId) ?? accountId,
+    accountId: uid ?? accountId,
     flags: plainFlags(key.flags),
     props,
     active: key.active,
@@ -65,6 +68,7 @@ function foundOf(
     id: key.keyid,
     name: key.name,
     fields,
+    ...(uid === undefined && { isAccountHidden: true }),
     ...(proofs && { proofs, keptProofs }),
     ...mark,
     ...(isUnfinished && { isUnfinished }),
@@ -91,10 +95,8 @@ function canonicalAddresses(addresses: unknown): readonly string[] {
 
 function differences({ fields }: Wanted, found: FoundKey): Difference[] {
   const { flags, allowedAddresses, proofs, accountId, ...rest } = fields;
-  // An account whose uid the caller cannot see is compared with none.
-  const isSeen = !/^acct_/.test(String(found.fields.accountId)) || accountId === found.fields.accountId;
   const given = {
-    ...(accountId !== undefined && isSeen && { accountId }),
+    ...(accountId !== undefined && !found.isAccountHidden && { accountId }),
     ...rest,
     ...(flags !== undefined && { flags: plainFlags(flags) }),
     ...(allowedAddresses !== undefined && { allowedAddresses: canonicalAddresses(allowedAddresses) }),

@@ -2,7 +2,9 @@
 // that makes them; a change of one needs the approval that the rule itself asks for.
 import type { ApprovalRule } from '../../../api/approvals.ts';
 import type { InputOf } from '../../../client/client.ts';
+import { KmsError } from '../../../errors.ts';
 import { actProblem, defaultObjects } from '../../../model/approval-rules.ts';
+import { parseFlags } from '../../../model/flags.ts';
 import { differing, withoutDefaults } from '../differing.ts';
 import type { Desk, Found, Kind, Path, Problem, Wanted } from '../kind.ts';
 import { keepingMark, marked, unmarked } from '../mark.ts';
@@ -91,10 +93,20 @@ function problems({ fields }: Wanted, found: Found | undefined): Problem[] {
   return wrong;
 }
 
-async function list({ client }: Desk): Promise<Found[]> {
+/** Rules that the caller sees: those that concern it, or all. */
+async function visible({ client }: Desk): Promise<Found[]> {
   const { rules } = await client.listApprovalRules();
   return rules.map(foundOf);
 }
+
+/** Throws `forbidden` if there may be rules that the caller does not see. */
+function needWhole({ flags }: Desk): void {
+  const held = parseFlags(flags);
+  if (held.covers(listFlag) || held.covers('approval.rule')) return;
+  throw new KmsError('forbidden', `the permission flag ${listFlag} is missing`);
+}
+
+const listFlag = 'approval.read';
 
 const defaults = {
   objects: defaultObjects,
@@ -110,13 +122,21 @@ const defaults = {
 export const ruleKind: Kind = {
   name: 'rule',
   noun: ['approval rule', 'approval rules'],
-  listFlag: 'approval.read',
+  listFlag,
   nameKey: (name) => name,
   references: ({ fields }) =>
     usersIn(fields)
       .filter(({ name }) => !/^user_[0-9a-z]{26}$/.test(name))
       .map(({ name, path }) => ({ kind: 'user', name, path })),
-  list,
+  async list(desk) {
+    needWhole(desk);
+    return visible(desk);
+  },
+  async find(desk, name) {
+    const found = (await visible(desk)).find((rule) => rule.name === name);
+    if (!found) needWhole(desk);
+    return found;
+  },
   differences: ({ fields }, found) =>
     differing(canonical(fields, peopleOf(found)), canonical(found.fields, peopleOf(found))),
   problems,
