@@ -37,6 +37,7 @@ const options: Readonly<Record<string, readonly [holds: string, ...lines: string
     'a password',
     'init --store postgres://kms@127.0.0.1:1/kms --data other --store-password-file FILE',
   ],
+  '--password-file': ['the password', 'approval approve appr_1 --user ada --password-file FILE'],
   '--token-file': ['the token', 'import vault --address http://127.0.0.1:1 --token-file FILE'],
   '--client-key': [
     'the key of the client certificate',
@@ -50,7 +51,7 @@ test('each option that takes a secret from a file is in the table', () => {
   const root = grammar();
   const names = [root, ...leavesOf(root)].flatMap((command) => command.options.map(({ long }) => long ?? ''));
   const isSecret = (name: string): boolean =>
-    /\w-file$|^--(?:private|tls|client)-key$/.test(name) && !/-?(?:ca|jwks)-file$/.test(name);
+    /\w-file$|^--(?:private|tls|client)-key$/.test(name) && !/-?(?:ca|jwks|metrics)-file$/.test(name);
   assert.deepEqual([...new Set(names)].filter(isSecret).sort(), Object.keys(options).sort());
 });
 
