@@ -409,6 +409,7 @@ const askNone = [
     'tls',
     'inspect',
     'kubernetes-plugin',
+    'tofu-provider',
     'restore',
     'move',
     'drill',
