@@ -113,7 +113,7 @@ const orders: Record<string, (s: SetUp) => Promise<void>> = {
     const late = await s.enrol(await s.user(gives));
     const asked = waits(await s.remove(s.a.root.key));
     const { status, body } = await say(s.a, late, asked);
-    assert.deepEqual([status, /became an approver after it was set/.test(body.message)], [403, true]);
+    assert.deepEqual([status, /became an approver after it was made/.test(body.message)], [403, true]);
     const said = (await s.a.activity()).filter(({ action }) => action === 'approval.vouch');
     assert.deepEqual(
       said.map(({ keyid }) => keyid),

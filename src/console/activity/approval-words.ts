@@ -18,7 +18,7 @@ const requestWords: ReadonlyMap<string, ApprovalWords> = new Map([
   ['approval.deny', { past: 'denied', base: 'deny', things: requests }],
   ['approval.withdraw', { past: 'took back', base: 'take back', things: requests }],
   ['approval.expire', { past: 'got no approval in time for', base: 'get no approval in time for', things: requests }],
-  ['approval.vouch', { past: 'became an approver by', base: 'become an approver by', things: 'approval rules' }],
+  ['approval.vouch', { past: 'became an approver of', base: 'become an approver of', things: 'approval rules' }],
   ['approval.break-glass', { past: 'broke the glass', base: 'break the glass', things: '' }],
   ['approval.acknowledge', { past: 'acknowledged', base: 'acknowledge', things: 'broken glass' }],
 ]);
