@@ -129,7 +129,7 @@ const createApiKeyBody = z.object({
   unique: z
     .boolean()
     .exactOptional()
-    .meta({ description: '`true`: refused where another API key has this name', examples: [false] }),
+    .meta({ description: '`true`: refused if another API key has this name', examples: [false] }),
   ...given,
 });
 

@@ -1,5 +1,5 @@
-// Approvals on the wire: rules that say which acts need others' word, the requests that wait for it, the words, and
-// broken glass. What a verifier needs of them is in the activity's records.
+// Approvals on the wire: the rules, the requests that wait, the words (approvals and denials), and broken glass. What a
+// verifier needs of them is in the activity's records.
 import { z } from 'zod';
 import {
   approvalModes,
@@ -51,7 +51,7 @@ function shortText(most: number, what: string) {
     });
 }
 
-const reason = shortText(longestReason, 'why, in words for the others').meta({ examples: ['the old key leaked'] });
+const reason = shortText(longestReason, 'why, for the others to read').meta({ examples: ['the old key leaked'] });
 
 const ruleName = z.string().meta({ description: 'what people call the rule', examples: ['deleting keys'] });
 
@@ -59,11 +59,11 @@ const ruleFields = {
   name: shortText(longestRuleName, 'what people call the rule').meta({ examples: ['deleting keys'] }),
   actions: textList(mostActions).meta({
     description:
-      'flag names, wildcards allowed: `key.payroll.export`, `keyring.*.delete`, `apikey.create`, `approval.*`; further names of acts are those of the presets',
+      'flag names, wildcards allowed: `key.payroll.export`, `keyring.*.delete`, `apikey.create`, `approval.*`; the presets have further names, which are no flags',
     examples: [['key.*.delete', 'keyring.*.delete']],
   }),
   objects: textList(mostObjects).meta({
-    description: 'names or ids of the things concerned, `*` standing for any letters; absent: any',
+    description: 'names or ids of objects, `*` standing for any characters; absent: any object',
     examples: [defaultObjects],
   }),
   approvers: z
@@ -74,7 +74,7 @@ const ruleFields = {
       flag: requiredText
         .refine((flag) => [...flag].length <= maxFlagLength, `has at most ${maxFlagLength} characters`)
         .exactOptional()
-        .meta({ description: 'or a flag: whoever holds it', examples: ['approval.give'] }),
+        .meta({ description: 'or a flag: everybody who has it', examples: ['approval.give'] }),
     })
     .refine(({ users, flag }) => (users === undefined) !== (flag === undefined), 'expected either users or flag')
     .meta({ description: 'who can approve: either `users` or `flag`' }),
@@ -85,18 +85,18 @@ const ruleFields = {
     .meta({ description: 'how many of them must approve', examples: [2] }),
   selfApproval: z
     .literal(false)
-    .meta({ description: 'always false: what one asked for, others approve', examples: [false] }),
+    .meta({ description: 'always false: nobody approves their own request', examples: [false] }),
   mode: z.enum(approvalModes).meta({
     description: '`ask`: a request that needs approval is refused at once; `hold`: it waits for up to 60 s first',
     examples: ['ask'],
   }),
   window: z.union([z.literal('once'), z.int().min(shortestWindow).max(longestWindow)]).meta({
     description:
-      '`once`: an approval is good for one time; or for how many seconds the same caller may do the same to the same thing',
+      '`once`: an approval is good for one use; or the number of seconds for which the same caller may repeat the operation on the same object',
     examples: ['once', 3600],
   }),
   breakers: textList(mostApprovers).meta({
-    description: 'Users, by id or name, who may do without approval by breaking the glass',
+    description: 'Users, by id or name, who may break the glass, which does without approval',
     examples: [[]],
   }),
   expires: epochTime.nullable().meta({ description: 'when the rule ends, in milliseconds; null: never' }),
@@ -163,21 +163,22 @@ const rule = z
     expires: ruleFields.expires,
     props: ruleFields.props,
     able: count.meta({
-      description: 'how many of the approvers could approve now: they can log in, and have a second factor',
+      description:
+        'how many of the approvers could approve now: they can log in, have a second factor, and the rule vouches for them',
       examples: [3],
     }),
     createdAt: pastTime,
     createdBy: callerId.meta({ description: 'who made it', examples: [sample.userId] }),
-    updatedAt: pastTime.meta({ description: 'since when it is as it is' }),
+    updatedAt: pastTime.meta({ description: 'when it was last changed' }),
   })
-  .meta({ id: 'ApprovalRule', description: 'which acts need the word of others, and whose' });
+  .meta({ id: 'ApprovalRule', description: 'which actions need approval, and by whom' });
 export type ApprovalRule = z.output<typeof rule>;
 
-const verdict = z.enum(['approve', 'deny']).meta({ description: 'what was said', examples: ['approve'] });
+const verdict = z.enum(['approve', 'deny']).meta({ description: 'the decision', examples: ['approve'] });
 const factorKind = z.enum(['totp', 'passkey']).meta({ description: 'the second factor', examples: ['passkey'] });
 
 const word = z.object({
-  by: person.meta({ description: 'whose word it is' }),
+  by: person.meta({ description: 'who decided' }),
   verdict,
   at: pastTime.meta({ description: 'when: milliseconds since 1970, UTC' }),
   factor: factorKind,
@@ -185,12 +186,12 @@ const word = z.object({
   reason: z
     .string()
     .exactOptional()
-    .meta({ description: 'why, in their words', examples: ['as agreed'] }),
+    .meta({ description: 'why, as they put it', examples: ['as agreed'] }),
   counts: z.boolean().meta({ description: 'it counts now', examples: [true] }),
   problem: z
     .string()
     .exactOptional()
-    .meta({ description: 'why it does not count', examples: ['the User is not there any more'] }),
+    .meta({ description: 'why it does not count', examples: ['the User no longer exists'] }),
 });
 
 const object = z
@@ -200,11 +201,11 @@ const object = z
     name: z
       .string()
       .exactOptional()
-      .meta({ description: 'its name when it was asked', examples: ['payroll'] }),
+      .meta({ description: 'its name when the request was made', examples: ['payroll'] }),
   })
   .meta({ description: 'what it is done to' });
 
-/** Any fields, which are not the appliance's own words. */
+/** Any fields, whose names and values callers chose. */
 const freeValues = z
   .custom<Record<string, unknown>>(isJsonObject, 'expected an object')
   .meta({ type: 'object', additionalProperties: true });
@@ -217,19 +218,19 @@ const shown = z
     }),
     body: freeValues.nullable().meta({
       description:
-        'the body; what is confidential in it, or long, is replaced by `{"hidden": …}`, a code that is the same for the same value; null where it does not matter, since any body may be sent',
+        'the body; confidential and long values are replaced by `{"hidden": …}`, with a code that is the same for equal values; null if any body may be sent',
       examples: [{ days: 7 }],
     }),
     further: z
       .array(
         z.object({
           action: z.string().meta({ description: 'the flag that it takes', examples: ['key.backups.encrypt'] }),
-          object: object.nullable().meta({ description: 'the thing; null for one that is not there' }),
+          object: object.nullable().meta({ description: 'the object; null if it does not exist' }),
         }),
       )
-      .meta({ description: 'what is done to further things, such as the key that something is encrypted under again' }),
+      .meta({ description: 'what is done to further objects, such as the key under which something is re-encrypted' }),
   })
-  .meta({ description: 'what exactly is asked for; the statement has it, or its digest' });
+  .meta({ description: 'what exactly is asked for; the statement contains it, or its digest' });
 
 const effects = z
   .object({
@@ -241,21 +242,23 @@ const effects = z
     revoked: z.array(z.string()).meta({ description: 'flags that somebody loses, in the same order', examples: [[]] }),
     grantedCount: count
       .exactOptional()
-      .meta({ description: 'how many, if `granted` names 100 of them', examples: [240] }),
+      .meta({ description: 'how many in all, if there are more than 100', examples: [240] }),
     revokedCount: count
       .exactOptional()
-      .meta({ description: 'how many, if `revoked` names 100 of them', examples: [240] }),
-    objects: z.array(object).meta({ description: 'further things concerned, 100 at most' }),
-    before: freeValues.exactOptional().meta({ description: 'the thing before, without secrets' }),
-    after: freeValues.exactOptional().meta({ description: 'the thing afterwards, without secrets' }),
+      .meta({ description: 'how many in all, if there are more than 100', examples: [240] }),
+    objects: z.array(object).meta({ description: 'other objects that it affects, 100 at most' }),
+    before: freeValues.exactOptional().meta({ description: 'the object before, without secrets' }),
+    after: freeValues.exactOptional().meta({ description: 'the object afterwards, without secrets' }),
     vouched: z
       .array(
         person.extend({
-          reached: z.boolean().meta({ description: 'who asks could have got into the account', examples: [false] }),
+          reached: z
+            .boolean()
+            .meta({ description: 'the requester could have had access to the account', examples: [false] }),
         }),
       )
       .exactOptional()
-      .meta({ description: 'for a rule: the Users for whom it would vouch and did not before, 100 at most' }),
+      .meta({ description: 'for a rule: the Users for whom it would newly vouch, 100 at most' }),
     dependents: z
       .array(
         z.object({
@@ -268,31 +271,31 @@ const effects = z
       .exactOptional()
       .meta({ description: 'for a managed key: who used it within 30 days, 20 at most, latest first' }),
   })
-  .meta({ description: 'what it would have done when it was asked' });
+  .meta({ description: 'what it would have done at the time of the request' });
 
 const may = z
   .object({
     approve: z.boolean().meta({ description: 'approve it', examples: [true] }),
     deny: z.boolean().meta({ description: 'deny it', examples: [true] }),
     withdraw: z.boolean().meta({ description: 'withdraw it', examples: [false] }),
-    breakGlass: z.boolean().meta({ description: 'do without the others', examples: [false] }),
+    breakGlass: z.boolean().meta({ description: 'break the glass for it', examples: [false] }),
     problem: z
       .string()
       .exactOptional()
-      .meta({ description: 'why the caller, an approver, cannot approve', examples: ['they asked for it'] }),
+      .meta({ description: 'why the caller, an approver, cannot approve', examples: ['you have decided already'] }),
   })
-  .meta({ description: 'what the caller could do with it' });
+  .meta({ description: 'what the caller can do with it' });
 
 const request = z
   .object({
     id: requestId,
     state: z.enum(requestStates).meta({
       description:
-        '`pending`: waits for words; `granted`: may be done now; `done`: was done, or its window is over; `denied`, `withdrawn`, `expired`: will not be done',
+        '`pending`: waits for approvals; `granted`: may be done now; `done`: was done, or its window is over; `denied`, `withdrawn`, `expired`: will not be done',
       examples: ['pending'],
     }),
     requester: person.meta({ description: 'who asks' }),
-    action: z.string().meta({ description: 'the flag that the act takes', examples: ['key.payroll.delete'] }),
+    action: z.string().meta({ description: 'the flag that it takes', examples: ['key.payroll.delete'] }),
     operation: z.string().meta({
       description: 'the operation: an `operationId` of the description, or `kmip:` and an operation of KMIP',
       examples: ['deleteManagedKey'],
@@ -300,32 +303,32 @@ const request = z
     dialect: z
       .string()
       .exactOptional()
-      .meta({ description: 'how it came in, if not natively', examples: ['vault'] }),
+      .meta({ description: 'the other protocol that it came by, if any', examples: ['vault'] }),
     address: z
       .string()
       .exactOptional()
       .meta({ description: 'where it came from', examples: ['192.0.2.7'] }),
-    object: object.nullable().meta({ description: 'what it is done to; null for what is only made' }),
+    object: object.nullable().meta({ description: 'what it is done to; null for something new' }),
     reason: z
       .string()
       .exactOptional()
-      .meta({ description: 'why, in the words of the requester', examples: ['as planned'] }),
+      .meta({ description: 'why, as the requester put it', examples: ['as planned'] }),
     createdAt: pastTime,
-    expiresAt: pastTime.meta({ description: 'when it ends, if nobody decides; for a granted one: when that ends' }),
-    needed: count.meta({ description: 'how many words it takes', examples: [2] }),
-    given: count.meta({ description: 'how many of them are there', examples: [1] }),
+    expiresAt: pastTime.meta({ description: 'when it expires; for a granted one: when the approval ends' }),
+    needed: count.meta({ description: 'how many approvals it needs', examples: [2] }),
+    given: count.meta({ description: 'how many it has', examples: [1] }),
     rules: z
       .array(
         z.object({
           id: ruleId,
           name: ruleName,
           count: ruleFields.count,
-          given: count.meta({ description: 'how many words for this rule are there', examples: [1] }),
+          given: count.meta({ description: 'how many approvals it has for this rule', examples: [1] }),
           window: ruleFields.window,
         }),
       )
       .meta({ description: 'the rules as they are now; each must be satisfied' }),
-    words: z.array(word).meta({ description: 'oldest first' }),
+    words: z.array(word).meta({ description: 'approvals and denials, oldest first' }),
     uses: count.meta({ description: 'how often it was done', examples: [0] }),
     broken: z.boolean().meta({ description: 'the glass was broken for it', examples: [false] }),
     statement: z.string().meta({
@@ -341,17 +344,17 @@ const request = z
     effects,
     may,
   })
-  .meta({ id: 'ApprovalRequest', description: 'an act that waits, or waited, for the word of others' });
+  .meta({ id: 'ApprovalRequest', description: 'an operation that needs, or needed, the approval of others' });
 export type ApprovalRequest = z.output<typeof request>;
 
 const broken = z
   .object({
-    id: idOf('glass').meta({ description: 'id of this breaking', examples: [sample.glassId] }),
+    id: idOf('glass').meta({ description: 'id of the broken glass', examples: [sample.glassId] }),
     at: pastTime,
     by: person.meta({ description: 'who broke it' }),
     reason: z.string().meta({ description: 'why', examples: ['nobody reachable, keys leaking'] }),
-    action: z.string().meta({ description: 'the flag that the act takes', examples: ['key.payroll.delete'] }),
-    object: object.nullable().meta({ description: 'what it is done to; null for what is only made' }),
+    action: z.string().meta({ description: 'the flag that it takes', examples: ['key.payroll.delete'] }),
+    object: object.nullable().meta({ description: 'what it is done to; null for something new' }),
     request: requestId
       .exactOptional()
       .meta({ description: 'the request, if there was one', examples: [sample.approvalId] }),
@@ -360,7 +363,7 @@ const broken = z
       .nullable()
       .meta({ description: 'null while nobody did' }),
   })
-  .meta({ id: 'BrokenGlass', description: 'an act that was done without the approval that it needed' });
+  .meta({ id: 'BrokenGlass', description: 'an operation that was done without the approval that it needed' });
 export type BrokenGlass = z.output<typeof broken>;
 
 /** Proof of a second factor; needed unless the session's is fresh. */
@@ -370,7 +373,7 @@ const secondFactor = {
     .meta({ description: 'six digits of an app; not a recovery code', examples: [sample.totpCode] }),
   passkey: usedPasskey
     .exactOptional()
-    .meta({ description: "a passkey's answer, with the challenge of the options for this word" }),
+    .meta({ description: "a passkey's answer to the challenge in the options for this decision" }),
 };
 
 const withId = { params: z.object({ id: pathText }) };
@@ -380,7 +383,7 @@ const noRequest = missing('no such request, or none that concerns the caller');
 export const approvalEndpoints = [
   endpoint('createApprovalRule', {
     tag,
-    summary: 'Make a rule; it holds from now on',
+    summary: 'Make a rule; it applies from now on',
     access: { kind: 'flag', action: 'approval.rule' },
     body: newRule,
     answer: rule,
@@ -401,7 +404,7 @@ export const approvalEndpoints = [
   }),
   endpoint('updateApprovalRule', {
     tag,
-    summary: 'Change a rule; that needs the approval that the rule itself asks for',
+    summary: 'Change a rule; this needs the approvals that the rule itself asks for',
     access: { kind: 'flag', action: 'approval.rule' },
     ...withId,
     body: changedRule,
@@ -410,7 +413,7 @@ export const approvalEndpoints = [
   }),
   endpoint('deleteApprovalRule', {
     tag,
-    summary: 'Delete a rule; that needs the approval that the rule itself asks for',
+    summary: 'Delete a rule; this needs the approvals that the rule itself asks for',
     access: { kind: 'flag', action: 'approval.rule' },
     ...withId,
     answer: emptyBody,
@@ -418,7 +421,7 @@ export const approvalEndpoints = [
   }),
   endpoint('listApprovalPresets', {
     tag,
-    summary: 'List acts for which rules are usually made, ready to be made one of',
+    summary: 'List presets: sets of actions for which rules are usually made',
     access: { kind: 'credential', action: 'approval.list-rules' },
     answer: z.object({
       presets: z
@@ -431,7 +434,7 @@ export const approvalEndpoints = [
             actions: z.array(z.string()).meta({ description: 'for `actions` of a rule', examples: [['key.*.delete']] }),
           }),
         )
-        .meta({ description: 'one for each kind of act' }),
+        .meta({ description: 'one for each kind of action' }),
     }),
   }),
   endpoint('listApprovalRequests', {
@@ -465,11 +468,11 @@ export const approvalEndpoints = [
   }),
   endpoint('getApprovalOptions', {
     tag,
-    summary: 'Get what it takes to say a word: which second factors, and what the browser needs for a passkey',
+    summary: 'Get what a decision takes: which second factors, and what the browser needs for a passkey',
     access: { kind: 'credential', action: 'approval.list' },
     ...withId,
     query: z.object({
-      verdict: z.enum(verdicts).exactOptional().meta({ description: 'which word; default: `approve`' }),
+      verdict: z.enum(verdicts).exactOptional().meta({ description: 'which decision; default: `approve`' }),
     }),
     answer: z.object({
       fresh: z
@@ -478,7 +481,7 @@ export const approvalEndpoints = [
       secondFactor: z.array(factorKind).meta({ description: 'what the caller has' }),
       passkeyOptions: requestOptions.exactOptional().meta({
         description:
-          'for the browser; the challenge is the digest of the request to approve it, and another for other words',
+          'for the browser; the challenge is the digest of the request to approve it, and a different one for other decisions',
       }),
     }),
     errors: noRequest,
@@ -503,7 +506,7 @@ export const approvalEndpoints = [
   }),
   endpoint('withdrawRequest', {
     tag,
-    summary: 'Withdraw a request of the own, or with `approval.rule` any; an approval that it has ends',
+    summary: "Withdraw one's own request, or with `approval.rule` any; approvals that it has end",
     access: { kind: 'credential', action: 'approval.withdraw' },
     ...withId,
     answer: request,
@@ -511,7 +514,7 @@ export const approvalEndpoints = [
   }),
   endpoint('breakGlass', {
     tag,
-    summary: 'Do without the approval: for Users whom the rules name; the requester may then do it at once',
+    summary: 'Break the glass for a request, as a User whom its rules name; the requester may then do it at once',
     access: { kind: 'credential', action: 'approval.break-glass', backoff: true },
     ...withId,
     body: z.object({ ...secondFactor, reason }),
@@ -520,7 +523,7 @@ export const approvalEndpoints = [
   }),
   endpoint('listBrokenGlass', {
     tag,
-    summary: 'List how often and why the glass was broken, newest first',
+    summary: 'List when and why the glass was broken, newest first',
     access: { kind: 'credential', action: 'approval.list' },
     answer: z.object({
       broken: z.array(broken).meta({ description: 'at most 100; those not acknowledged come first' }),
@@ -529,7 +532,7 @@ export const approvalEndpoints = [
   }),
   endpoint('acknowledgeBrokenGlass', {
     tag,
-    summary: 'Acknowledge that the glass was broken, so that alerts end; by another than who broke it',
+    summary: 'Acknowledge broken glass, which ends the alerts; not for whoever broke it',
     access: { kind: 'flag', action: 'approval.rule', recorded: 'approval.acknowledge' },
     ...withId,
     answer: broken,

@@ -39,7 +39,7 @@ const proof = only({
     .exactOptional()
     .meta({
       description:
-        'for `certificate`: stands for a pinned certificate that is there already, as exported files have it',
+        'for `certificate`: stands for a pinned certificate that the key already has; exported files contain it',
       examples: ['8a1f…'],
     }),
 });
@@ -71,7 +71,7 @@ const configurationKinds = {
     fields: only({ notes: newAccount.notes, props: newAccount.props }),
   },
   keyring: {
-    about: 'a keyring, whose keys are wrapped to a public key that is given',
+    about: 'a keyring, whose keys are wrapped to a public key that the file gives',
     name: newRing.name,
     fields: only({
       publicKey: newRing.publicKey,
@@ -109,8 +109,7 @@ const configurationKinds = {
         .enum(['pre-active', ...bodyOf('setManagedKeyState').shape.state.options])
         .exactOptional()
         .meta({
-          description:
-            'the state that it has but for its dates: `activateAt` and `deactivateAt` decide it once they are past',
+          description: 'the state apart from its dates: once `activateAt` or `deactivateAt` has passed, it decides',
           examples: ['suspended'],
         }),
     }),
@@ -127,7 +126,7 @@ const configurationKinds = {
     }),
   },
   apikey: {
-    about: 'an API key, with which a program authenticates; its secret stands in no file',
+    about: 'an API key, with which a program authenticates; its secret is in no file',
     name: newApiKey.name.unwrap().refine((name) => name !== '', 'must not be empty'),
     fields: only({
       accountId: newApiKey.accountId
@@ -142,18 +141,18 @@ const configurationKinds = {
         .boolean()
         .exactOptional()
         .meta({
-          description: '`false`: it has no secret, and is known by its proofs alone; `true` where absent',
+          description: '`false`: it has no secret, only proofs; default: `true`',
           examples: [false],
         }),
       proofs: z
         .array(proof)
         .max(mostProofs)
         .exactOptional()
-        .meta({ description: 'what proves it besides its secret: these and no others' }),
+        .meta({ description: 'its proofs besides the secret: exactly these' }),
     }),
   },
   rule: {
-    about: 'a rule of approvals: which acts need the word of others, and whose',
+    about: 'an approval rule: which actions need approval, and by whom',
     name: newRule.name,
     fields: only({
       actions: newRule.actions.exactOptional(),
@@ -214,7 +213,7 @@ function metaOf(schema: unknown): z.core.GlobalMeta | undefined {
   return schema instanceof z.ZodType ? schema.meta() : undefined;
 }
 
-/** Texts that break the pattern or the length which the description of the API names. */
+/** Problems of texts that break the pattern or exceed the length in the API's description. */
 function patternProblems(shape: Readonly<Record<string, z.ZodType>>, value: Readonly<Record<string, unknown>>) {
   return Object.entries(value).flatMap(([field, text]): FileProblem[] => {
     const schema = shape[field];
@@ -224,7 +223,7 @@ function patternProblems(shape: Readonly<Record<string, z.ZodType>>, value: Read
     const isLong = typeof maxLength === 'number' && [...text].length > maxLength;
     const isOdd = typeof pattern === 'string' && !new RegExp(pattern, 'u').test(text);
     if (isLong) return [{ path: [field], message: `has at most ${maxLength} characters` }];
-    return isOdd ? [{ path: [field], message: `has another form than it may: ${description}` }] : [];
+    return isOdd ? [{ path: [field], message: `does not have the right form: ${description}` }] : [];
   });
 }
 

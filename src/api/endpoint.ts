@@ -149,14 +149,14 @@ export const errorBody = z
         needed: z
           .int()
           .min(0)
-          .meta({ description: 'how many words it takes', examples: [2] }),
+          .meta({ description: 'how many approvals it needs', examples: [2] }),
         given: z
           .int()
           .min(0)
-          .meta({ description: 'how many are there', examples: [0] }),
+          .meta({ description: 'how many it has', examples: [0] }),
       })
       .exactOptional()
-      .meta({ description: 'with 403: the request that waits for approval; after that, send the same again' }),
+      .meta({ description: 'with 403: the request that waits for approval; once it is approved, send the same again' }),
   })
   .meta({ id: 'Error', description: 'why a request was refused' });
 export type ErrorBody = z.output<typeof errorBody>;

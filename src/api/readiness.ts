@@ -82,7 +82,7 @@ export const details = {
     .min(1)
     .exactOptional()
     .meta({
-      description: 'how many acts were done without the approval that they needed, until that is acknowledged',
+      description: 'how many operations were done without the approval that they needed, and are not acknowledged',
       examples: [1],
     }),
 };

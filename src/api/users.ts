@@ -90,7 +90,7 @@ const inviteBody = z.object({
   unique: z
     .boolean()
     .exactOptional()
-    .meta({ description: '`true`: refused where a User has this name, instead of a new link', examples: [false] }),
+    .meta({ description: '`true`: refused if a User has this name, instead of making a new link', examples: [false] }),
 });
 const inviteAnswer = z.object({
   loginUrl: z.string().meta({

@@ -78,7 +78,7 @@ const usualAdvice: Readonly<Partial<Record<ErrorCode, string>>> = {
 
 function adviceFor({ code, message, body }: KmsError): string | undefined {
   const { approval } = Object(body);
-  if (typeof approval?.id === 'string') return `\`kms approval show ${approval.id}\` says more`;
+  if (typeof approval?.id === 'string') return `see \`kms approval show ${approval.id}\``;
   // A name that was probably meant is advice enough.
   if (message.endsWith('?')) return undefined;
   // Other refusals than for want of a flag do not depend on the key.

@@ -112,9 +112,9 @@ function addCommands(kms: GrammarCommand): void {
   tenants
     .group('oidc', 'logins with an identity provider (OpenID Connect)')
     .add(oidc, () => import('./commands/oidc.ts'));
-  const approvals = kms.group('approval', 'approvals: what needs the word of others, and what waits for it');
+  const approvals = kms.group('approval', 'approvals: requests that need the approval of others');
   approvals
-    .group('rule', 'which acts need approval, and whose')
+    .group('rule', 'which actions need approval, and by whom')
     .add(approvalRule, () => import('./commands/approval-rule.ts'));
   approvals.add(approval, () => import('./commands/approval.ts'));
   kms

@@ -11,8 +11,8 @@ export function withReason(cli: Cli, send: Fetch, way: 'local' | 'remote' = 'loc
   const reason = cli.globals.get('--reason');
   const { breakingGlass } = cli.io;
   if (way === 'remote' && breakingGlass !== undefined) {
-    throw new KmsError('usage', 'the glass is broken on the machine of the appliance only, not over the network', {
-      hint: 'a user whom the rules name can, with `kms approval break-glass --request ID`',
+    throw new KmsError('usage', "the glass can be broken only on the appliance's machine, not over the network", {
+      hint: 'users whom the rules name can, with `kms approval break-glass --request ID`',
     });
   }
   const headers = [

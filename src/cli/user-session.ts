@@ -28,7 +28,7 @@ interface UserSession {
 export async function asUser<T>(cli: LoginCli, page: string, use: (session: UserSession) => Promise<T>): Promise<T> {
   return withClient(cli, async (client, connection) => {
     const answers = new Answers(cli);
-    const code = (): Promise<string> => answers.secret('code of your app');
+    const code = (): Promise<string> => answers.secret('code from your app');
     if (accessToken.test(connection.headers.authorization ?? '')) return use({ client, connection, code });
     const token = await logIn(cli, connection, answers, consolePage(connection, page));
     const session = clientOf(connection, token);
@@ -60,7 +60,7 @@ async function logIn(cli: LoginCli, connection: Connection, answers: Answers, th
     const kinds = secondFactorsIn(error);
     if (kinds === undefined) throw error;
     if (!kinds.includes('totp')) throw noCode(kinds, there);
-    return (await client.login({ username, password, code: await answers.secret('code of your app') })).accessToken;
+    return (await client.login({ username, password, code: await answers.secret('code from your app') })).accessToken;
   }
 }
 
@@ -75,7 +75,7 @@ export function noCode(kinds: readonly unknown[], there: string): KmsError {
   if (!kinds.includes('passkey')) {
     return new KmsError('refused', 'you have no second factor', { hint: 'add one in the console, under Your account' });
   }
-  return new KmsError('refused', 'a passkey cannot be used in a terminal, and you have no app that shows codes', {
+  return new KmsError('refused', 'passkeys do not work in a terminal, and you have no app for codes', {
     hint: `do it ${there}`,
   });
 }

@@ -1,5 +1,5 @@
-// Error texts that tell the user why a request failed: because of the service, a file, or the input, or since it waits
-// for the approval of others.
+// Error texts that tell the user why a request failed: because of the service, a file, or the input, or because it
+// waits for approval.
 import { KmsError } from '../errors.ts';
 import { isJsonObject } from '../model/json.ts';
 
@@ -15,7 +15,7 @@ export function errorText(error: unknown): string {
   return waiting ? waitingText(waiting) : sentence(error.message);
 }
 
-/** An act that waits for approval, as its refusal tells of it. */
+/** The approval request that a refusal names. */
 interface WaitingAct {
   /** Id of the request. */
   readonly id: string;
@@ -23,7 +23,7 @@ interface WaitingAct {
   readonly given: number;
 }
 
-/** The act that waits, if the error is about one. */
+/** The approval request that the error names; undefined if it names none. */
 export function approvalIn(error: unknown): WaitingAct | undefined {
   if (!(error instanceof KmsError) || !error.body || !('approval' in error.body)) return undefined;
   const { approval } = error.body;
@@ -36,7 +36,7 @@ export function approvalIn(error: unknown): WaitingAct | undefined {
 function waitingText({ needed, given }: WaitingAct): string {
   const words = needed === 1 ? '1 approval' : `${needed} approvals`;
   const so = given === 0 ? '' : ` and has ${given} so far`;
-  return `Nothing was done yet: this needs ${words} by others${so}. Do the same again once it is approved.`;
+  return `Nothing was done yet: this needs ${words} by others${so}. Try again once it is approved.`;
 }
 
 /** A message of the appliance, which is lower case without a full stop, as a sentence. */

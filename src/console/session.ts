@@ -59,7 +59,7 @@ export interface SessionClient {
   readonly names: KeptNames;
   /** Gets the bytes with which a POST is answered, such as `/system/backup`; throws as `api` does. */
   readonly stream: (path: string, signal: AbortSignal) => Promise<ReadableStream<Uint8Array>>;
-  /** Resolves once no request of a page is under way, polls apart: what a page asks for comes first. */
+  /** Resolves once no request of a page is under way, polls not counted: they come after what the page needs. */
   readonly settled: () => Promise<void>;
   /** To be called on user activity: keeps the session alive. */
   readonly active: () => void;
@@ -73,7 +73,7 @@ export interface SessionClient {
  */
 const refreshAfter = 4 * 60_000;
 
-/** Milliseconds between looks whether the page's requests are answered. */
+/** Milliseconds between checks whether the page's requests are answered. */
 const settlingTime = 100;
 
 /** Requests other than GET that change no names. */
@@ -86,7 +86,7 @@ export function sessionClient(credential: Credential, events: SessionEvents): Se
   let isOver = false;
   /** Counts the changes that this console made. */
   let changes = 0;
-  /** Requests of pages, polls apart. */
+  /** Requests of pages, without polls. */
   let underWay = 0;
   /** The last answer of each address that may be watched. */
   const known = new Map<string, { readonly tag: string; readonly text: string }>();

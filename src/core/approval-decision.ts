@@ -64,7 +64,7 @@ export class NeedsWords extends Error {
   readonly rules: readonly ApprovalRule[];
 
   constructor(act: PlannedAct, rules: readonly ApprovalRule[]) {
-    super('the act needs the word of others');
+    super('this needs the approval of others');
     this.act = act;
     this.rules = rules;
   }
@@ -265,11 +265,11 @@ export function askFor(ctx: Deciding, { act, rules }: NeedsWords, held?: string)
 function waitOf({ tx, caller }: Deciding, request: ApprovalRequest | undefined, rules: readonly ApprovalRule[]): Wait {
   const { id = '', requester = caller.id, endedAt, state = 'expired' } = request ?? {};
   const { needed, given } = standingOf(tx, requester, tx.approvalRequests.wordsOf(id), rules);
-  const words = needed === 1 ? "another's word" : `the word of ${needed} others`;
+  const approval = needed === 1 ? "another user's approval" : `the approval of ${needed} others`;
   let lack: string | undefined;
   for (const rule of rules) lack ??= lackOfApprovers(tx, requester, rule);
-  const what = given === 0 ? words : `${words}, and has ${given}`;
-  const waits = `this needs ${what}: it waits for approval as ${id}; ${lack ?? 'try again once it is approved'}`;
+  const what = given === 0 ? approval : `${approval}, and has ${given}`;
+  const waits = `this needs ${what}: request ${id} is pending; ${lack ?? 'try again once it is approved'}`;
   const message = request && endedAt === undefined ? waits : overMessage(id, state);
   return { id, requester, needed, given, holds: false, isNew: false, message };
 }
@@ -277,7 +277,7 @@ function waitOf({ tx, caller }: Deciding, request: ApprovalRequest | undefined, 
 /** The message for an act whose request has ended in the meantime. */
 export function overMessage(id: string, state: RequestState): string {
   const how: Partial<Record<RequestState, string>> = { denied: 'was denied', withdrawn: 'was withdrawn' };
-  return `the request ${id} for this ${how[state] ?? 'is over'}; sent again, it asks once more`;
+  return `the request ${id} for this ${how[state] ?? 'is over'}; trying again makes a new one`;
 }
 
 /**
@@ -358,7 +358,7 @@ function makeRequest(ctx: Deciding, act: PlannedAct, rules: readonly ApprovalRul
   return request;
 }
 
-const wayOut = 'withdraw some, or have them decided; each ends by itself 24 hours after it was made';
+const wayOut = 'withdraw some, or have them decided; each expires 24 hours after it was made';
 
 /** Throws `quota` if the caller, or the tenant, has too many requests already. */
 function needPlace({ tx, world, caller }: Deciding, holder: string): void {
@@ -366,15 +366,15 @@ function needPlace({ tx, world, caller }: Deciding, holder: string): void {
   if (tx.approvalRequests.countMadeBy(holder, now - hour, now) >= mostInHour) {
     throw new KmsError(
       'quota',
-      `${mostInHour} requests of this caller were made within an hour: wait until some are older`,
+      `this caller made ${mostInHour} requests within an hour: wait until some of them are older than that`,
     );
   }
   const isAdministrators = isAdministrator(caller);
   const left = mostOpen - tx.approvalRequests.countOpen(now) - (isAdministrators ? 0 : keptForAdministrators);
-  if (left <= 0) throw new KmsError('quota', `too many requests wait for approval already: ${wayOut}`);
+  if (left <= 0) throw new KmsError('quota', `too many requests are pending already: ${wayOut}`);
   const most = Math.min(mostOfHolder, isAdministrators ? left : Math.ceil(left / share));
   if (tx.approvalRequests.countOpenOf(holder, now) >= most) {
-    throw new KmsError('quota', `${most} requests of this caller wait for approval already: ${wayOut}`);
+    throw new KmsError('quota', `${most} requests of this caller are pending already: ${wayOut}`);
   }
 }
 

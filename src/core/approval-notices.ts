@@ -67,16 +67,16 @@ function requestContent(tx: Tables, id: string, about: About, now: number): Noti
   const what = object?.name === undefined ? action : `${action} (${object.name})`;
   const who = requester.name === '' ? requester.id : `${requester.name} (${requester.id})`;
   const lines = [
-    `${who} asks for: ${what}`,
+    `${who} asks for approval: ${what}`,
     ...(reason === undefined ? [] : [`Why: ${reason}`]),
-    `It needs the word of ${needed}, and waits until ${timestamp(request.createdAt + 86_400_000).slice(0, 16)} UTC.`,
+    `It needs ${needed === 1 ? '1 approval' : `${needed} approvals`}, and waits until ${timestamp(request.createdAt + 86_400_000).slice(0, 16)} UTC.`,
     '',
     `Look at it here: ${about.url}`,
     `or with: kms approval show ${id}`,
-    ...(nth < mostMailed ? [] : ['', 'Whatever else they ask for within the hour is not mailed any more.']),
+    ...(nth < mostMailed ? [] : ['', 'Their further requests within the hour are not mailed.']),
   ];
   return {
-    mails: mailsTo(people, 'Approval is asked for', lines),
+    mails: mailsTo(people, 'Approval needed', lines),
     event: {
       ...about,
       type: 'approval.requested',
@@ -93,10 +93,10 @@ function glassContent(tx: Tables, id: string, about: About): NoticeContent | und
   const by = personOf(tx, broken.by);
   const who = by.name === '' ? by.id : `${by.name} (${by.id})`;
   const lines = [
-    `${who} did without the approval that it needs: ${action}`,
+    `${who} did this without the approval that it needs: ${action}`,
     `Why: ${reason}`,
     '',
-    `It is told everywhere until somebody acknowledges it: ${about.url}`,
+    `The appliance reports it everywhere until somebody acknowledges it: ${about.url}`,
   ];
   const people = tx.approvalRules.list().flatMap((rule) => approversOf(tx, rule));
   return {

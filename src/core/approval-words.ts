@@ -87,8 +87,8 @@ type Askers = ReturnType<typeof askersOf>;
 export function wordProblem(tx: Tables, asked: Askers, word: ApprovalWord, rule: ApprovalRule): string | undefined {
   if (!tx.secondFactors.of(word.userId).some(({ id }) => id === word.factorId)) {
     return tx.users.byId(word.userId)
-      ? 'the second factor that it was given with is gone'
-      : 'the User is not there any more';
+      ? 'the second factor that it was given with no longer exists'
+      : 'the User no longer exists';
   }
   return approvalProblem(tx, word.userId, asked, rule);
 }
@@ -96,8 +96,8 @@ export function wordProblem(tx: Tables, asked: Askers, word: ApprovalWord, rule:
 /** Why a User's word would not count under the rule now; undefined if it would. */
 export function approvalProblem(tx: Tables, userId: string, asked: Askers, rule: ApprovalRule): string | undefined {
   const user = tx.users.byId(userId);
-  if (!user || !canLogIn(user)) return 'the User is not there any more';
-  if (!isApprover(rule, user)) return 'the User is no approver of the rule';
+  if (!user || !canLogIn(user)) return 'the User no longer exists';
+  if (!isApprover(rule, user)) return 'the User is not an approver of the rule';
   return vouchingProblem(tx, userId, rule) ?? selfApprovalProblem(tx, userId, asked);
 }
 
@@ -121,7 +121,7 @@ export function lackOfApprovers(tx: Tables, requester: string, rule: ApprovalRul
   return `${who} can approve this now under the rule ${rule.name}${why}; the administrator at the machine can break the glass`;
 }
 
-const noFactor = 'they have no second factor yet; they add one to their account, and can approve then';
+const noFactor = 'they have no second factor yet; once they add one to their account, they can approve';
 
 /** A second factor that the caller proved. */
 export interface ProvenFactor {
@@ -148,7 +148,7 @@ export function noteSigner({ tx, caller }: Pick<Context, 'tx' | 'caller'>, { ass
     const signer = tx.approvalRequests.signerOf(mark);
     if (signer === undefined) tx.approvalRequests.noteSigner(mark, caller.id);
     else if (signer !== caller.id) {
-      throw new KmsError('forbidden', 'this passkey signed for another User before', { denies: true });
+      throw new KmsError('forbidden', 'this passkey has signed for another User before', { denies: true });
     }
   }
 }
@@ -173,6 +173,6 @@ export function needApprover(
   if (problems.some((problem) => problem === undefined)) return;
   const user = tx.users.byId(caller.id);
   const own = rules.findIndex((rule) => user && isApprover(rule, user));
-  const problem = problems[own] ?? 'you are no approver of what is asked for';
+  const problem = problems[own] ?? 'you are not an approver of this request';
   throw new KmsError('forbidden', problem, { denies: true });
 }

@@ -146,7 +146,7 @@ export function giveWord(ctx: Context, { id, verdict, reason, factor: given }: W
   if (state !== 'pending') throw new KmsError('conflict', `the request is ${state} already`);
   needApprover(tx, caller, request, rules);
   if (words.some(({ userId }) => userId === caller.id)) {
-    throw new KmsError('forbidden', 'you said your word about this already', { denies: true });
+    throw new KmsError('forbidden', 'you have decided on this already', { denies: true });
   }
   const factor = given ?? freshFactor(ctx);
   if (!factor) throw needsFactor(ctx);
@@ -169,7 +169,7 @@ export function giveWord(ctx: Context, { id, verdict, reason, factor: given }: W
 
 /** The refusal of a word without a fresh second factor; it says which kinds the caller has. */
 function needsFactor({ tx, caller }: Context): KmsError {
-  const message = 'a second factor is needed that is at most 5 minutes old';
+  const message = 'this needs a second factor that was used within the last 5 minutes';
   const secondFactor = [...new Set(tx.secondFactors.of(caller.id).map(({ data }) => data.kind))];
   return new KmsError('forbidden', message, { denies: true, body: { message, secondFactor } });
 }
@@ -184,7 +184,7 @@ export function withdrawRequest(ctx: Context, { id }: { readonly id: string }): 
   const known = findKnown(ctx, id);
   const { request, state } = known;
   if (!isOwn(ctx, request) && !caller.flags.allows('approval.rule')) {
-    throw new KmsError('forbidden', 'only who asked for it can withdraw it', { denies: true });
+    throw new KmsError('forbidden', 'only the requester can withdraw it', { denies: true });
   }
   if (state !== 'pending' && state !== 'granted') throw new KmsError('conflict', `the request is ${state} already`);
   tx.approvalRequests.end(id, 'withdrawn', world.now());
@@ -205,7 +205,7 @@ export function breakGlass(ctx: Context, { id, reason, factor: given }: BreakInp
   const session = sessionOf(caller);
   if (state !== 'pending') throw new KmsError('conflict', `the request is ${state} already`);
   if (!canBreak(caller, rules)) {
-    throw new KmsError('forbidden', 'the rules do not name you as one who may break the glass', { denies: true });
+    throw new KmsError('forbidden', 'the rules do not name you among those who may break the glass', { denies: true });
   }
   const factor = given ?? freshFactor(ctx);
   if (!factor) throw needsFactor(ctx);
@@ -255,7 +255,7 @@ export function acknowledgeBrokenGlass(ctx: Context, { id }: { readonly id: stri
   if (isOfBreaker(tx, caller.id, broken)) {
     throw new KmsError(
       'forbidden',
-      'who broke it, or could be who broke it, does not acknowledge it: a User for whom a rule vouches can',
+      'it cannot be acknowledged by whoever broke it, nor by an identity that they could have had access to: a User for whom a rule vouches can',
     );
   }
   if (!broken.acknowledged) tx.brokenGlass.acknowledge(id, caller.id, world.now());
@@ -384,7 +384,7 @@ function mayAnswer(ctx: Context, { request, words, rules, state }: RequestNow): 
   const user = tx.users.byId(caller.id);
   if (!user || !rules.some((rule) => isApprover(rule, user))) return { ...none, breakGlass: breaks };
   if (words.some(({ userId }) => userId === caller.id)) {
-    return { ...none, breakGlass: breaks, problem: 'you said your word already' };
+    return { ...none, breakGlass: breaks, problem: 'you have decided already' };
   }
   const problems = rules
     .filter((rule) => isApprover(rule, user))

@@ -68,9 +68,9 @@ export function selfApprovalProblem(
   userId: string,
   asked: ReadonlySet<string> | undefined,
 ): string | undefined {
-  if (!asked) return 'too many could have asked for it: the appliance cannot tell that this User did not';
-  if (asked.has(userId)) return 'it was asked for by this User, or by an identity that they could have got into';
-  if (shareFactors(tables, userId, asked)) return 'this User has a second factor of who asked for it';
+  if (!asked) return 'too many could have asked for it: the appliance cannot rule out that this User did';
+  if (asked.has(userId)) return 'it was asked for by this User, or by an identity that they could have had access to';
+  if (shareFactors(tables, userId, asked)) return 'this User has the same second factor as the requester';
   return undefined;
 }
 
@@ -90,10 +90,10 @@ export function vouchingProblem(
   if (at === undefined && awaits > 0) return undefined;
   const help = `ask for \`kms approval rule update ${name ?? 'RULE'} --vouch\``;
   if (at === undefined) {
-    return `the rule does not vouch for this User, who became an approver after it was set; ${help}`;
+    return `the rule does not vouch for this User, who became an approver after it was made; ${help}`;
   }
   if (waysIn.since(userId, at).every(({ who }) => isOwnKey(waysIn, userId, who, at))) return undefined;
-  return `another could have got into the account of this User since the rule vouched for it; ${help}`;
+  return `somebody else could have had access to this User's account since the rule vouched for it; ${help}`;
 }
 
 /** Whether an API key was made by that User alone, after the way of that number. */

@@ -337,7 +337,7 @@ export const guide: readonly Section[] = [
         'The appliance is sealed while its master key is out of reach: after a start that finds no key automatically, or after `POST /system/seal`. Then every endpoint except `/healthz`, `/readyz`, `/system/seal-status` and `/system/unseal` answers 503.',
         'While the disk is full, requests that would change something get 503; reading and decrypting continue.',
         '`Kms-State` comes with every answer to a known credential: `<appliance>.<tenant>.<epoch>.<transactions>`, then `.<from>-<tag>` for each of the newest eight runs of the tenant\u2019s log, newest first. A run is what one start wrote, named by the number of transactions before it and a tag that no other history has. A client that remembers the last state it saw notices an appliance that was set back: its number is smaller, or a run that began before the remembered number is missing or new.',
-        'A request may carry `Kms-Plan`, the digest of the plan that it belongs to: SHA-256 in 64 lower-case hex digits. Its record in the activity log then has that in `props.plan`, in the words of the caller; anything else is refused with 400. `kms apply` sends it with every change.',
+        'A request may carry `Kms-Plan`, the digest of the plan that it belongs to: SHA-256 in 64 lower-case hex digits; anything else is refused with 400. Its record in the activity log then has the digest, as the caller claims it, in `props.plan`. `kms apply` sends it with every change.',
       ],
     ],
   },
@@ -367,8 +367,7 @@ export const tags: readonly { readonly name: string; readonly description: strin
   { name: 'Asym', description: 'The asym service: KeyRings of its own, their keys and rotation.' },
   {
     name: 'Approvals',
-    description:
-      'Acts that need the word of others: rules that say which, the requests that wait, the words, and broken glass.',
+    description: 'What needs the approval of others: rules, requests, approvals and denials, and broken glass.',
   },
   {
     name: 'Managed keys',

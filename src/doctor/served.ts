@@ -155,12 +155,12 @@ async function examineTang({ tangAllow, tenants, now }: ServedDeps, { add }: Fin
   }
 }
 
-/** Reports rules that cannot be satisfied as things are, so that nothing that they cover can be done. */
+/** Reports rules that too few approvers can satisfy now, so that nothing that they cover can be done. */
 async function examineRules({ tenants, now }: ServedDeps, { add }: Findings): Promise<void> {
   for (const { record, handle } of tenants.all) {
     for (const { name, able, count } of await handle.store.transaction((tx) => unmetRules(tx, now()))) {
-      const words = count === 1 ? 'the word of 1 approver' : `the word of ${count} approvers`;
-      const message = `the rule ${name} needs ${words}, and ${able} could say theirs now`;
+      const approvals = count === 1 ? '1 approval' : `${count} approvals`;
+      const message = `the rule ${name} needs ${approvals}, and ${able} of its approvers can approve now`;
       const advice =
         'let its approvers add a second factor, or vouch for them again with `kms approval rule update RULE --vouch`; if too few are left to approve that, break the glass for it';
       add('warning', 'rule-unmet', record.name, message, advice);
@@ -168,19 +168,19 @@ async function examineRules({ tenants, now }: ServedDeps, { add }: Findings): Pr
   }
 }
 
-/** Reports acts without the approval that they needed, until somebody acknowledges them. */
+/** Reports broken glass until somebody acknowledges it. */
 async function examineGlass({ tenants }: ServedDeps, { add }: Findings): Promise<void> {
   for (const { record, handle } of tenants.all) {
     const broken = await handle.store.transaction(({ brokenGlass }) => brokenGlass.countOpen());
     if (broken === 0) continue;
     const times = broken === 1 ? 'once' : `${broken} times`;
-    const message = `the glass was broken ${times}: what needs approval was done without`;
+    const message = `the glass was broken ${times}: what needs approval was done without it`;
     add(
       'warning',
       'glass-broken',
       record.name,
       message,
-      'see `kms approval broken-glass`, and acknowledge what was right',
+      'look at `kms approval broken-glass`, and acknowledge what was justified',
     );
   }
 }

@@ -257,7 +257,7 @@ function texts(fields: Readonly<Record<string, unknown>>): string[] {
 export function breakingOf({ caller }: Pick<Context, 'caller'>, request: ApiRequest): string | undefined {
   if (headerOf(request, breakGlassHeader) === undefined) return undefined;
   if (caller.kind !== 'local') {
-    throw new KmsError('forbidden', 'only the administrator at the machine may break the glass like this', {
+    throw new KmsError('forbidden', 'only the administrator at the machine may break the glass in this way', {
       denies: true,
     });
   }

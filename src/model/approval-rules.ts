@@ -94,7 +94,7 @@ export function actProblem(name: string): string | undefined {
   if (isKnownAct(name)) return undefined;
   const meant = likelyAct(name);
   const question = meant === undefined ? '' : `; did you mean ${meant}?`;
-  return `"${name.slice(0, longestRuleName)}" covers no act of the appliance${question}`;
+  return `"${name.slice(0, longestRuleName)}" covers no action${question}`;
 }
 
 /** The entry of a rule that was probably meant; undefined if nothing is near. */

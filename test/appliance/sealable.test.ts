@@ -104,11 +104,11 @@ test('an act that is held for approval is answered before the appliance is seale
   };
   const sealed = await held(1);
   assert.equal((await call('POST', '/system/seal', {})).status, 200);
-  assert.match((await sealed.answer).body.message ?? '', /waits for approval as/);
+  assert.match((await sealed.answer).body.message ?? '', /request appr_\w+ is pending/);
   assert.equal((await call('POST', '/system/unseal', { key: readFileSync(keyFile, 'utf8') })).status, 200);
   const ended = await held(2);
   await serving.close();
-  assert.match((await ended.answer).body.message ?? '', /waits for approval as/);
+  assert.match((await ended.answer).body.message ?? '', /request appr_\w+ is pending/);
 });
 
 test('one app serves an appliance open, sealed and open again, also in process', async () => {

@@ -1,5 +1,5 @@
 // Approvals in the console: a rule is made from a preset, an act waits for the words of others, who give them with a
-// passkey or a code, and it is done when it is tried again. Requests are denied and taken back, and glass is broken.
+// passkey or a code, and it is done when it is tried again. Requests are denied and withdrawn, and glass is broken.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
@@ -170,7 +170,7 @@ test('an act waits for two words, one by a passkey and one by a code, and is the
   await looksRight(ada.page, 'approval-approve');
   await ada.page.getByRole('button', { name: 'Approve', exact: true }).click();
   await ada.page.getByText('a passkey that signed it').waitFor();
-  await ada.page.getByText('You cannot approve it yourself: you said your word already.').waitFor();
+  await ada.page.getByText('You cannot approve it yourself: you have decided already.').waitFor();
   await grace.page.getByText('as agreed <b>').waitFor();
 
   await bob.page.getByRole('link', { name: 'Approvals 1 waiting for you' }).click();
@@ -216,22 +216,22 @@ test('an act waits for two words, one by a passkey and one by a code, and is the
   await goTo(ada.page, '/console/approvals');
   await ada.page.getByRole('link', { name: 'Delete the managed key ledger' }).click();
   await ada.page.getByRole('button', { name: 'Deny…' }).click();
-  await ada.page.getByText('Your passkey signs this word about exactly this request').waitFor();
+  await ada.page.getByText('Your passkey signs your decision on exactly this request').waitFor();
   await ada.page.getByRole('button', { name: 'Deny', exact: true }).click();
   await ada.page.getByText('It will not be done.').waitFor();
   await ada.page.getByText('a passkey that signed it').waitFor();
   assert.deepEqual([...ada.troubles, ...bob.troubles, ...grace.troubles], []);
 });
 
-test('a request is denied with a reason, and another is taken back', async () => {
+test('a request is denied with a reason, and another is withdrawn', async () => {
   const grace = await visitAs(appliance, 'grace', '/console/approvals');
   await tryToDelete(grace.page, 'mail');
   await grace.page.getByRole('link', { name: 'See the request' }).click();
   await grace.page.getByRole('heading', { name: 'Delete the managed key mail', level: 1 }).waitFor();
-  await grace.page.getByRole('button', { name: 'Take it back…' }).click();
+  await grace.page.getByRole('button', { name: 'Withdraw it…' }).click();
   await looksRight(grace.page, 'approval-withdraw');
-  await grace.page.getByRole('button', { name: 'Take it back', exact: true }).click();
-  await grace.page.getByText('It was taken back.').waitFor();
+  await grace.page.getByRole('button', { name: 'Withdraw it', exact: true }).click();
+  await grace.page.getByText('It was withdrawn.').waitFor();
   await tryToDelete(grace.page, 'mail');
   await grace.page.getByRole('link', { name: 'See the request' }).click();
   await grace.page.getByText('It takes 2 more approvals.').waitFor();
@@ -247,10 +247,10 @@ test('a request is denied with a reason, and another is taken back', async () =>
   await dora.page.getByRole('link', { name: 'Delete the managed key mail' }).click();
   await dora.page.getByRole('button', { name: 'Deny…' }).click();
   await dora.page.getByLabel('Why').fill('it is still in use');
-  assert.equal(await dora.page.getByLabel('As just now').isChecked(), true);
+  assert.equal(await dora.page.getByLabel('With the one just used').isChecked(), true);
   await dora.page.getByRole('button', { name: 'Deny', exact: true }).click();
   await dora.page.getByText('It will not be done.').waitFor();
-  await grace.page.getByText('If you do the same again, that is a new request.').waitFor();
+  await grace.page.getByText('Doing the same again makes a new request.').waitFor();
   await grace.page.getByText('it is still in use').waitFor();
   await looksRight(grace.page, 'approval-denied');
   await goTo(grace.page, '/console/approvals?show=mine');

@@ -168,7 +168,7 @@ test('looking that needs approval is no empty appliance: the plan names the requ
   for (const line of ['plan -f f.yaml', 'export --kind account --kind apikey']) {
     const ran = await d.kms(line);
     assert.equal(ran.code, 1, ran.stdout + ran.stderr);
-    assert.match(ran.stderr, /waits for approval as appr_[0-9a-z]{26}/);
+    assert.match(ran.stderr, /requests? appr_[0-9a-z]{26}/);
     assert.equal(ran.stdout, '');
   }
   await untilDone(d, grace, 'apply -f f.yaml --secrets-out secrets');

@@ -1,4 +1,4 @@
-// `kms approval` as typed: rules, requests, words of users at the terminal and on stdin, and broken glass.
+// `kms approval` as typed: rules, requests, decisions of users at the terminal and on stdin, and broken glass.
 import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { PassThrough } from 'node:stream';
@@ -44,11 +44,11 @@ test('a rule: made of a preset, listed, shown, changed and deleted', async () =>
   assert.equal(made.code, 0, made.stderr);
   assert.match(
     made.stdout,
-    /^acts +keyring\.\*\.delete key\.\*\.delete key\.\*\.erase-material tang\.delete tenant\.delete apikey\.delete$/m,
+    /^actions +keyring\.\*\.delete key\.\*\.delete key\.\*\.erase-material tang\.delete tenant\.delete apikey\.delete$/m,
   );
   assert.match(
     made.stderr,
-    /^kms: warning: no approver could approve now, and it takes 1: each needs a second factor, and the rule must vouch for them \(kms approval rule update --vouch\)\n$/,
+    /^kms: warning: no approver can approve now, and it takes 1: each needs a second factor, and the rule must vouch for them \(kms approval rule update --vouch\)\n$/,
   );
   assert.match((await d.kms('approval rule list')).stdout, /^deletions +1 +\S+ +ask +once +keyring/m);
   const rule = await d.json<ApprovalRule>('approval rule show deletions --json');
@@ -81,7 +81,7 @@ test('what waits for approval says which request waits, and is done once two use
   await d.kms('approval rule create deletions --preset delete-keys --approver-flag approval.give --count 2');
   const refused = await d.kms(['keyring', 'delete', 'payroll', '--yes', '--reason', 'it leaked, für immer']);
   const id = requestIn(refused);
-  assert.match(refused.stderr, /the word of 2 others/);
+  assert.match(refused.stderr, /the approval of 2 others/);
   const seen = await d.json<ApprovalRequest>(`approval show ${id} --json`);
   assert.deepEqual([seen.reason, seen.state, seen.needed], ['it leaked, für immer', 'pending', 2]);
   assert.match(
@@ -94,8 +94,8 @@ test('what waits for approval says which request waits, and is done once two use
     stdin: `${ada.password}\n${codeOf(d, ada)}\n`,
   });
   assert.equal(approved.code, 0, approved.stderr);
-  assert.match(approved.stdout, /^words +1 of 2$/m);
-  assert.match(approved.stdout, /^word +approved by \S+, .*, with a code: fine$/m);
+  assert.match(approved.stdout, /^approvals +1 of 2$/m);
+  assert.match(approved.stdout, /^decision +approved by \S+, .*, with a code: fine$/m);
   assert.equal(requestIn(await d.kms('keyring delete payroll --yes')), id);
 
   // At a terminal, without echo.
@@ -103,7 +103,7 @@ test('what waits for approval says which request waits, and is done once two use
   const answers: Record<string, () => string> = {
     'user name: ': () => bob.name,
     'password: ': () => bob.password,
-    'code of your app: ': () => codeOf(d, bob),
+    'code from your app: ': () => codeOf(d, bob),
   };
   const typed = await d.kms(`approval approve ${id}`, {
     stdin,
@@ -152,7 +152,7 @@ test('a denied or withdrawn request is over; a wrong code is refused', async () 
   assert.match((await d.kms(`approval withdraw ${second}`)).stdout, /^state +withdrawn$/m);
   assert.match(
     (await d.kms(['approval', 'approve', second, ...login])).stderr,
-    /expected the code of your app as a line of stdin/,
+    /expected the code from your app as a line of stdin/,
   );
   assert.match((await d.kms(`approval approve ${second} --password-file x`)).stderr, /--user is missing/);
 });
@@ -183,7 +183,7 @@ test('a passkey works in the console alone, which is said with its address', asy
     [refused.code, refused.stderr],
     [
       1,
-      `kms: a passkey cannot be used in a terminal, and you have no app that shows codes; do it in the console, ${d.url}/console/approvals/appr_1\n`,
+      `kms: passkeys do not work in a terminal, and you have no app for codes; do it in the console, ${d.url}/console/approvals/appr_1\n`,
     ],
   );
 });
@@ -212,7 +212,7 @@ test('the glass is broken for one command on the machine, and is loud until anot
   assert.match(acknowledged.stdout, /^glass_\S+ is acknowledged; it was broken by local: at night\n$/);
 
   for (const [args, said] of [
-    [['--reason', 'x'], /expected a command behind --, or --request ID/],
+    [['--reason', 'x'], /expected a command after --, or --request ID/],
     [['--', 'key', 'list'], /--reason is missing/],
     [['--reason', 'x', '--server', 'https://kms.example', '--', 'key', 'list'], /on the machine of the appliance only/],
     [['--reason', 'x', '--', 'key', 'list', '--server', 'https://kms.example'], /not over the network/],

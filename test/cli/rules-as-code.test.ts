@@ -73,7 +73,10 @@ test('what a rule cannot be is told with its place', async () => {
   await using _ = d;
   const wrong: readonly (readonly [string, RegExp])[] = [
     [rule(ada, 'nobody-here'), /f\.yaml:4:\d+: approvers\.users\.1: there is no user nobody-here/],
-    [rule(ada, bob).replace('count: 2', 'count: 3'), /f\.yaml:5:\d+: count: 3 words are needed, and there are 2/],
+    [
+      rule(ada, bob).replace('count: 2', 'count: 3'),
+      /f\.yaml:5:\d+: count: 3 approvals are needed, and there are only 2/,
+    ],
     ['kind: rule\nname: x\ncount: 1\n', /f\.yaml:2:\d+: name: a new rule needs actions and approvers/],
     [rule(ada, bob, 'expires: 1000\n'), /f\.yaml:6:\d+: expires: is past/],
     [rule(ada, bob, 'selfApproval: true\n'), /f\.yaml:6:\d+: selfApproval/],

@@ -104,7 +104,7 @@ test('every preset survives the form', () => {
   ]);
   assert.equal(
     ruleActsText(['keyring.*.delete', 'admin.make', 'tenant.delete']),
-    'delete every keyring, now and later; make somebody an administrator, by whatever way; tenant.delete',
+    'delete every keyring, now and later; make somebody an administrator, in any way; tenant.delete',
   );
   assert.equal(actsText(draftOf({ '*': true })), 'do anything that takes a permission');
   assert.equal(actsText(draftOf({})), '');
@@ -177,10 +177,10 @@ test('an act that waits is told as such, with its request', () => {
   assert.deepEqual(approvalIn(waiting), { id, needed: 2, given: 1 });
   assert.equal(
     errorText(waiting),
-    'Nothing was done yet: this needs 2 approvals by others and has 1 so far. Do the same again once it is approved.',
+    'Nothing was done yet: this needs 2 approvals by others and has 1 so far. Try again once it is approved.',
   );
   const one = refusal({ message: 'needs approval', approval: { id, needed: 1, given: 0 } });
-  assert.match(errorText(one), /needs 1 approval by others\. Do the same again/);
+  assert.match(errorText(one), /needs 1 approval by others\. Try again/);
   for (const approval of [undefined, null, 'x', {}, { id, needed: '2', given: 0 }]) {
     const other = refusal({ message: 'too many requests wait', approval });
     assert.equal(approvalIn(other), undefined);
@@ -228,7 +228,7 @@ test('records of approvals are told in words', () => {
 test('an act that waits for approval is not told as denied, but a refused word is', () => {
   const waiting = record({ validAction: false, status: 403, props: { approval: { id: 'appr_1' } } });
   assert.equal(waitsForApproval(waiting), true);
-  assert.deepEqual([outcomeOf(waiting), statusText(waiting)], ['waiting', 'it needs the approval of others first']);
+  assert.deepEqual([outcomeOf(waiting), statusText(waiting)], ['waiting', 'it needs approval first']);
   assert.equal(outcomeOf({ ...waiting, props: {} }), 'denied');
   assert.equal(outcomeOf({ ...waiting, action: 'approval.approve' }), 'denied');
   const reported = { ...waiting, reporter: 'apik_01kdyak3se5g95x5q7yjatpbff' };

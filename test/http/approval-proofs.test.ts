@@ -191,7 +191,7 @@ test('a passkey signs for one User, whatever became of it', async () => {
   await addPasskey(a, mallory, eve.authenticator);
   const second = { ...mallory, authenticator: eve.authenticator };
   const answer = await sign(a, second, id, 'approve');
-  assert.deepEqual([answer.status, answer.body.message], [403, 'this passkey signed for another User before']);
+  assert.deepEqual([answer.status, answer.body.message], [403, 'this passkey has signed for another User before']);
   assert.equal((await sign(a, second, id, 'deny')).status, 403);
   assert.equal((await sign(a, second, id, 'break-glass')).status, 403);
   await ok(sign(a, dan, id, 'approve'));

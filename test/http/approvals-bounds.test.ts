@@ -145,8 +145,8 @@ test('the last mail of the hour says so', async () => {
     if (n <= 20) await until('it is mailed', () => mails.length === n);
   }
   assert.equal(mails.length, 20);
-  assert.match(mails[19]?.text ?? '', /is not mailed any more/);
-  assert.doesNotMatch(mails[18]?.text ?? '', /is not mailed any more/);
+  assert.match(mails[19]?.text ?? '', /within the hour are not mailed/);
+  assert.doesNotMatch(mails[18]?.text ?? '', /within the hour are not mailed/);
 });
 
 test('of one caller the latest requests that ended are kept', async () => {

@@ -80,7 +80,7 @@ test('an appliance that is about to close waits for no word: a held act is refus
   closing.abort();
   const { status, body } = await held;
   assert.deepEqual([status, body.approval.id], [403, id]);
-  assert.match(body.message, /waits for approval as/);
+  assert.match(body.message, /request appr_\w+ is pending/);
   assert.equal((await remove()).body.approval.id, id, 'nor is another one held from then on');
   assert.deepEqual([(await requests(a)).map(({ state }) => state), await isThere()], [['pending'], true]);
 });

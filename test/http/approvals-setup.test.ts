@@ -74,7 +74,7 @@ const orders: Record<string, (s: SetUp) => Promise<void>> = {
   'users, the rule, their second factors': async (s) => {
     const user = await s.user();
     assert.equal((await s.rule({ approvers: { users: ids(user) } })).able, 0);
-    await s.cannot(/none of its approvers can approve this now .*no second factor yet; they add one/);
+    await s.cannot(/none of its approvers can approve this now .*no second factor yet; once they add one/);
     await s.does(await s.enrol(user));
   },
   'users with a flag, the rule by it, their second factors': async (s) => {
@@ -113,7 +113,7 @@ const orders: Record<string, (s: SetUp) => Promise<void>> = {
     const late = await s.enrol(await s.user(gives));
     const asked = waits(await s.remove(s.a.root.key));
     const { status, body } = await say(s.a, late, asked);
-    assert.deepEqual([status, /became an approver after it was set/.test(body.message)], [403, true]);
+    assert.deepEqual([status, /became an approver after it was made/.test(body.message)], [403, true]);
     const said = (await s.a.activity()).filter(({ action }) => action === 'approval.vouch');
     assert.deepEqual(
       said.map(({ keyid }) => keyid),
@@ -127,7 +127,7 @@ const orders: Record<string, (s: SetUp) => Promise<void>> = {
     const enrolled = await s.enrol(ada);
     await ok(s.a.call('PATCH', `/auth/users/${ada.user.username}`, { email: 'new@example.com' }));
     const { body } = await say(s.a, enrolled, waits(await s.remove(s.a.root.key)));
-    assert.match(body.message, /another could have got into the account/);
+    assert.match(body.message, /somebody else could have had access to this User's account/);
   },
   'a change of the rule asks for no more words than it vouches for': async (s) => {
     const ada = await s.enrol(await s.user(gives));
@@ -162,7 +162,7 @@ const orders: Record<string, (s: SetUp) => Promise<void>> = {
     const users = ids(await s.user(), await s.user());
     await s.refusesRule({ approvers: { users }, count: 3 }, /is more than the 2 approvers/);
     const { id } = await s.rule({ approvers: { users }, count: 2 });
-    await s.cannot(/the word of 2 others/);
+    await s.cannot(/the approval of 2 others/);
     assert.equal((await s.a.call('PATCH', `/approvals/rules/${id}`, { count: 3 })).status, 400);
   },
   'an approver who gets the flag after the rule': async (s) => {
@@ -181,7 +181,9 @@ const orders: Record<string, (s: SetUp) => Promise<void>> = {
     const ada = await s.enrol(await s.user());
     const { name } = await s.rule({ approvers: { users: ids(ada) } });
     await ok(s.a.call('PATCH', `/auth/users/${ada.user.username}`, { email: 'new@example.com' }));
-    await s.cannot(new RegExp(`could have got into the account .*update ${name} --vouch.*can break the glass`));
+    await s.cannot(
+      new RegExp(`could have had access to this User.s account .*update ${name} --vouch.*can break the glass`),
+    );
   },
   'the only approver asks': async (s) => {
     const admin = await s.user({ '*': true });

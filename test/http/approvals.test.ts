@@ -104,7 +104,7 @@ test('a User whom the requester gave a way in since the rule was set cannot appr
   await a.call('PATCH', `/auth/users/${ada.user.username}`, { email: 'root@example.org' });
   const { status, body } = await say(a, ada, id);
   assert.equal(status, 403);
-  assert.match(body.message, /could have got into the account/);
+  assert.match(body.message, /could have had access to this User's account/);
 });
 
 test('words go with who said them, with their second factor, and with their place among the approvers', async () => {

@@ -84,9 +84,9 @@ export interface Desk {
 /** An appliance, as it is changed: where the secrets of one object go. */
 export interface Workplace extends Desk {
   /**
-   * Whether a later run goes on with what this one began, with the secrets that were kept. If so, what brings a secret
-   * is made switched off, and switched on once the secret is kept, and a change that waits for approval is left as far
-   * as it came. If not, it is made in one request.
+   * Whether a later run continues what this one began, with the secrets that were kept. If so, whatever has a new
+   * secret is made switched off and switched on once the secret is kept, and a change that waits for approval is left
+   * as far as it got. If not, it is made in one request.
    */
   readonly goesOn: boolean;
   /** Keeps a secret. Rejects if it could not be kept; the kind then takes back whatever has it. */

@@ -16,7 +16,10 @@ class ManyWait extends KmsError {
   readonly requests: readonly string[];
 
   constructor(requests: readonly string[]) {
-    super('forbidden', `this waits for approval as ${requests.join(', ')}; try again once they are approved`);
+    super(
+      'forbidden',
+      `this needs approval: requests ${requests.join(', ')} are pending; try again once they are approved`,
+    );
     this.requests = requests;
   }
 }

@@ -1,4 +1,4 @@
-// Commands for the rules of approvals: which acts need the word of others, and whose.
+// Commands for approval rules: which actions need approval, and by whom.
 import type { ApprovalRule } from '../../api/approvals.ts';
 import type { Client } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';
@@ -33,14 +33,14 @@ export async function list(cli: Cli): Promise<void> {
   await withClient(cli, async (client) => {
     const answer = await client.listApprovalRules();
     if (cli.json) return printJson(cli, answer);
-    if (answer.rules.length === 0) return say(cli.io, 'no rules: nothing needs approval that would concern you');
+    if (answer.rules.length === 0) return say(cli.io, 'no rules concern you');
     await printTable(cli, answer.rules, [
       { title: 'name', value: ({ name }) => name, name: true },
-      { title: 'words', value: ({ count }) => count },
-      { title: 'of', value: approversText, name: true },
+      { title: 'approvals', value: ({ count }) => count },
+      { title: 'by', value: approversText, name: true },
       { title: 'mode', value: ({ mode }) => mode, whole: true, spare: true },
       { title: 'window', value: ({ window }) => windowText(window), whole: true },
-      { title: 'acts', value: ({ actions }) => actions.join(' '), spare: true },
+      { title: 'actions', value: ({ actions }) => actions.join(' '), spare: true },
       { title: 'expires', value: ({ expires }) => timeText(expires), short: true, spare: true },
       { title: 'id', value: ({ id }) => id, short: true, spare: true },
     ]);
@@ -54,7 +54,7 @@ export async function presets(cli: Cli): Promise<void> {
     await printTable(cli, answer.presets, [
       { title: 'name', value: ({ name }) => name, whole: true },
       { title: 'for', value: ({ title }) => title, name: true },
-      { title: 'acts', value: ({ actions }) => actions.join(' '), spare: true },
+      { title: 'actions', value: ({ actions }) => actions.join(' '), spare: true },
     ]);
   });
 }
@@ -93,9 +93,9 @@ export async function remove(cli: CliOf<typeof approvalRule.remove>): Promise<vo
   const details = (): Promise<readonly string[]> =>
     detailsFrom(cli, async (client) => {
       const { actions, count } = await client.getApprovalRule({ id });
-      return [`Until now ${wordsText(count)} needed for: ${actions.join(' ')}`];
+      return [`Until now ${approvalsText(count)} needed for: ${actions.join(' ')}`];
     });
-  await confirm(cli, `deletes the rule ${id}: what it covers needs no approval any more`, { details });
+  await confirm(cli, `deletes the rule ${id}: what it covers then needs no approval`, { details });
   await withClient(cli, async (client) => {
     const answer = await client.deleteApprovalRule({ id });
     if (cli.json) await printJson(cli, answer);
@@ -103,16 +103,16 @@ export async function remove(cli: CliOf<typeof approvalRule.remove>): Promise<vo
   });
 }
 
-function wordsText(count: number): string {
-  return count === 1 ? 'one word is' : `${count} words are`;
+function approvalsText(count: number): string {
+  return count === 1 ? 'one approval is' : `${count} approvals are`;
 }
 
 function needActs(cli: Terms): void {
   if (cli.get('--preset') !== undefined || cli.get('--action').length > 0) return;
-  throw cli.wrong('expected acts: --preset NAME, or --action FLAG, once or more');
+  throw cli.wrong('expected actions: --preset NAME, or --action FLAG, once or more');
 }
 
-/** The preset's acts and the further ones; undefined if none are given. */
+/** The preset's actions and the further ones; undefined if none are given. */
 async function actionsOf(cli: Terms, client: Client): Promise<string[] | undefined> {
   const name = cli.get('--preset');
   const further = cli.get('--action');
@@ -143,12 +143,12 @@ function termsOf(cli: Terms) {
   };
 }
 
-/** Warns of a rule that too few can satisfy: it stops what it covers, and its own change, too. */
+/** Warns of a rule that too few can satisfy: it stops what it covers, its own change included. */
 async function warnOfAble(cli: Cli, { able, count }: ApprovalRule): Promise<void> {
   if (able >= count) return;
   const who = able === 1 ? 'only 1 approver' : able === 0 ? 'no approver' : `only ${able} approvers`;
   const need = 'each needs a second factor, and the rule must vouch for them (kms approval rule update --vouch)';
-  await say(cli.io, `warning: ${who} could approve now, and it takes ${count}: ${need}`);
+  await say(cli.io, `warning: ${who} can approve now, and it takes ${count}: ${need}`);
 }
 
 function approversText({ approvers: { users, flag } }: ApprovalRule): string {
@@ -165,14 +165,17 @@ function rulePairs(rule: ApprovalRule): readonly Pair[] {
   return [
     ['name', rule.name],
     ['id', rule.id],
-    ['acts', rule.actions.join(' ')],
+    ['actions', rule.actions.join(' ')],
     ['on', rule.objects.join(' ') === '*' ? 'anything' : rule.objects.join(' ')],
-    ['words needed', rule.count],
+    ['approvals needed', rule.count],
     ['approvers', approversText(rule)],
     ['able now', rule.able],
     ['mode', rule.mode],
     ['window', windowText(rule.window)],
-    ['may break the glass', rule.breakers.map(({ name, id }) => name || id).join(' ') || 'the administrator alone'],
+    [
+      'may break the glass',
+      rule.breakers.map(({ name, id }) => name || id).join(' ') || 'only the administrator at the machine',
+    ],
     ['expires', timeText(rule.expires)],
     ['created', timeText(rule.createdAt)],
     ['changed', timeText(rule.updatedAt)],

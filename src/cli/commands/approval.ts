@@ -1,4 +1,4 @@
-// Commands for requests that wait for approval, the words about them, and broken glass.
+// Commands for approval requests, approving and denying them, and broken glass.
 import type { ApprovalRequest, BrokenGlass } from '../../api/approvals.ts';
 import type { Client } from '../../client/client.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
@@ -34,8 +34,8 @@ export async function list(cli: CliOf<typeof approval.list>): Promise<void> {
 const requestColumns: readonly Column<ApprovalRequest>[] = [
   { title: 'id', value: ({ id }) => id, whole: true },
   { title: 'state', value: ({ state }) => state, whole: true },
-  { title: 'words', value: ({ given, needed }) => `${given} of ${needed}`, whole: true },
-  { title: 'act', value: ({ action }) => action, name: true },
+  { title: 'approvals', value: ({ given, needed }) => `${given} of ${needed}`, whole: true },
+  { title: 'action', value: ({ action }) => action, name: true },
   { title: 'on', value: ({ object }) => (object ? thingText(object) : ''), name: true },
   { title: 'asked by', value: ({ requester }) => personText(requester), name: true },
   { title: 'asked', value: ({ createdAt }) => timeText(createdAt), short: true, spare: true },
@@ -63,7 +63,7 @@ export async function deny(cli: CliOf<typeof approval.deny>): Promise<void> {
 
 type Say = (client: Client, code?: string) => Promise<ApprovalRequest>;
 
-/** Says a word as a user, with a code unless the login proved a second factor just now, and prints the request. */
+/** Decides as a user, with a code unless the login just proved a second factor, and prints the request. */
 async function saying(cli: CliOf<typeof userLogin>, id: string, say: Say): Promise<void> {
   const page = `/console/approvals/${encodeURIComponent(id)}`;
   const request = await asUser(cli, page, async ({ client, connection, code }) => {
@@ -83,8 +83,8 @@ export async function withdraw(cli: CliOf<typeof approval.withdraw>): Promise<vo
 }
 
 /**
- * Runs a command as the administrator at the machine, each of whose requests says why it needs no approval; or lets a
- * request pass as a user.
+ * Runs a command as the administrator at the machine, with the reason for breaking the glass in each of its requests;
+ * or breaks the glass for a request, as a user.
  */
 export async function breakGlass(cli: CliOf<typeof approval.breakGlass>): Promise<number> {
   const words = cli.get('[COMMAND...]');
@@ -92,7 +92,7 @@ export async function breakGlass(cli: CliOf<typeof approval.breakGlass>): Promis
   const reason = reasonOf(cli);
   if (reason === undefined) throw cli.wrong('--reason is missing');
   if ((id === undefined) === (words.length === 0)) {
-    throw cli.wrong('expected a command behind --, or --request ID');
+    throw cli.wrong('expected a command after --, or --request ID');
   }
   if (id !== undefined) {
     await saying(cli, id, (client, code) => client.breakGlass({ id, reason, ...given({ code }) }));
@@ -102,7 +102,7 @@ export async function breakGlass(cli: CliOf<typeof approval.breakGlass>): Promis
   if (remote !== undefined) {
     const option = remote.server === undefined ? '--profile' : '--server';
     throw cli.wrong(
-      `this works on the machine of the appliance only, not with ${option}; a user can with --request ID`,
+      `this works on the machine of the appliance only, not with ${option}; a user can, with --request ID`,
     );
   }
   return cli.run(words[0] === 'kms' ? words.slice(1) : words, { breakingGlass: reason });
@@ -117,7 +117,7 @@ export async function brokenGlass(cli: Cli): Promise<void> {
       { title: 'id', value: ({ id }) => id, whole: true },
       { title: 'time', value: ({ at }) => timeText(at), short: true },
       { title: 'by', value: ({ by }) => personText(by), name: true },
-      { title: 'act', value: ({ action }) => action, name: true },
+      { title: 'action', value: ({ action }) => action, name: true },
       { title: 'on', value: ({ object }) => (object ? thingText(object) : ''), name: true },
       {
         title: 'acknowledged',
@@ -170,8 +170,8 @@ function requestPairs(request: ApprovalRequest): readonly Pair[] {
   return [
     ['id', request.id],
     ['state', broken ? `${request.state}, by broken glass` : request.state],
-    ['words', `${request.given} of ${request.needed}`],
-    ['act', request.action],
+    ['approvals', `${request.given} of ${request.needed}`],
+    ['action', request.action],
     ['operation', request.operation],
     ['on', object ? `${thingText(object)}${object.name === undefined ? '' : ` (${object.id})`}` : undefined],
     ['asked by', requester.name ? `${requester.name} (${requester.id})` : requester.id],
@@ -193,7 +193,7 @@ function requestPairs(request: ApprovalRequest): readonly Pair[] {
     ...(effects.vouched ?? []).map(
       ({ id, name, reached }): Pair => [
         'vouches for',
-        `${name || id}${reached ? ', into whose account who asks could have got' : ''}`,
+        `${name || id}${reached ? ', to whose account the requester could have had access' : ''}`,
       ],
     ),
     ...effects.objects.map((each): Pair => ['along with', thingText(each)]),
@@ -206,14 +206,14 @@ function requestPairs(request: ApprovalRequest): readonly Pair[] {
     ...rules.map(
       ({ name, given: has, count, window }): Pair => ['rule', `${name}: ${has} of ${count}, ${windowText(window)}`],
     ),
-    ...words.map((word): Pair => ['word', wordText(word)]),
+    ...words.map((word): Pair => ['decision', decisionText(word)]),
     ['done', uses === 0 ? undefined : uses === 1 ? 'once' : `${uses} times`],
     ['digest', request.digest],
     ['you', may.problem],
   ];
 }
 
-function wordText({
+function decisionText({
   by,
   verdict,
   factor,

@@ -41,18 +41,14 @@ function window(placeholder: string, about: string): Kind<'once' | number | unde
 }
 
 export const terms = {
-  '--preset': oneOf('NAME', 'the acts of this preset; see `kms approval rule presets`', presetNames),
-  '--action': list('FLAG', 'an act, as the permission flag that it takes, wildcards allowed', 'flag'),
-  '--object': list('NAME', 'a name or id of what it is done to, * for any letters (default: anything)'),
+  '--preset': oneOf('NAME', 'the actions of this preset; see `kms approval rule presets`', presetNames),
+  '--action': list('FLAG', 'an action, named by its permission flag, wildcards allowed', 'flag'),
+  '--object': list('NAME', 'only on this object: a name or id, * for any characters (default: any object)'),
   '--approver': list('USER', 'a user who may approve', 'user'),
   '--approver-flag': text('FLAG', 'or: every user with this permission may approve', 'flag'),
   '--count': atLeast(1, integer('N', 'how many of them must approve (default: 1)')),
-  '--mode': oneOf(
-    'MODE',
-    'ask: refuse at once, try again later (default); hold: wait for up to a minute first',
-    approvalModes,
-  ),
-  '--window': window('once|AGE', 'once (default), or for how long the same may be done again: 5m to 24h'),
+  '--mode': oneOf('MODE', 'ask: refuse at once (default); hold: wait for up to a minute first', approvalModes),
+  '--window': window('once|AGE', 'good for one use (once, the default), or for repeated use within 5m to 24h'),
   '--breaker': list('USER', 'a user who may break the glass', 'user'),
   '--expires': moment('TIME|AGE', 'when the rule ends: a time, an age such as 90d from now, or never'),
 };
@@ -62,7 +58,7 @@ const rule = { '<RULE>': argument() };
 export const approvalRule = {
   create: command(
     'create',
-    'make a rule: which acts need the word of others, and of how many',
+    'make a rule: which actions need approval, by whom and by how many',
     [
       'kms approval rule create deletions --preset delete-keys --approver ada --approver grace --count 2',
       "kms approval rule create payroll --action 'key.payroll.*' --approver-flag approval.give --mode hold --window 1h",
@@ -70,23 +66,25 @@ export const approvalRule = {
     { '<NAME>': argument(), ...terms },
   ),
   list: command('list', 'list the rules that concern you, oldest first', ['kms approval rule list']),
-  presets: command('presets', 'list acts for which rules are usually made', ['kms approval rule presets']),
+  presets: command('presets', 'list presets: sets of actions for which rules are usually made', [
+    'kms approval rule presets',
+  ]),
   show: command('show', 'show a rule', ['kms approval rule show deletions'], rule),
   update: command(
     'update',
-    'change a rule, which needs what the rule itself asks for; each given field is replaced as a whole',
+    'change a rule, which needs the approvals that it asks for itself; each given field is replaced as a whole',
     ['kms approval rule update deletions --count 3'],
     {
       ...rule,
       '--rename': text('NAME', 'call it this'),
       ...terms,
       '--clear-breakers': toggle('let no user break the glass'),
-      '--vouch': toggle('vouch for the approvers as they are now'),
+      '--vouch': toggle('vouch for all approvers as they are now'),
     },
   ),
   remove: command(
     'delete',
-    'delete a rule, which needs what the rule itself asks for; asks first',
+    'delete a rule, which needs the approvals that it asks for itself; asks first',
     ['kms approval rule delete deletions'],
     { ...rule, ...destroying },
   ),
@@ -109,14 +107,14 @@ export const approval = {
     {
       '--state': oneOf('STATE', 'only those in this state', requestStates),
       '--mine': toggle('only those that you made'),
-      '--inbox': toggle('only those that wait for your word'),
+      '--inbox': toggle('only those that wait for your decision'),
       '--requester': text('ID', 'only those of this API key or user'),
       '--cursor': text('CURSOR', 'the page after the one that returned this cursor'),
     },
   ),
   show: command(
     'show',
-    'show a request: what was asked for, by whom, and whose word it has',
+    'show a request: what was asked for, by whom, and who approved it',
     [`kms approval show ${requestId}`],
     request,
   ),
@@ -130,23 +128,28 @@ export const approval = {
     ...request,
     ...userLogin,
   }),
-  withdraw: command('withdraw', 'take a request of your own back', [`kms approval withdraw ${requestId}`], request),
+  withdraw: command('withdraw', 'withdraw a request of your own', [`kms approval withdraw ${requestId}`], request),
   breakGlass: command(
     'break-glass',
-    'run a command without the approval that it needs, on the machine of the appliance; everybody is told',
+    "run a command without the approval that it needs, on the appliance's machine; everybody is told",
     ["kms approval break-glass --reason 'nobody is reachable, the key leaks' -- key delete payroll --yes"],
     {
       '[COMMAND...]': rest(),
-      '--request': text('ID', 'instead of running a command: let this request pass, as a user whom its rules name'),
+      '--request': text(
+        'ID',
+        'instead of running a command: break the glass for this request, as a user whom its rules name',
+      ),
       ...userLogin,
     },
   ),
-  brokenGlass: command('broken-glass', 'list what was done by breaking the glass, what is not acknowledged first', [
-    'kms approval broken-glass',
-  ]),
+  brokenGlass: command(
+    'broken-glass',
+    'list what was done by breaking the glass, starting with what is not acknowledged',
+    ['kms approval broken-glass'],
+  ),
   acknowledge: command(
     'acknowledge',
-    'say that you know why the glass was broken, which ends the alerts',
+    'acknowledge that the glass was broken, which ends the alerts',
     [
       'kms approval acknowledge glass_01kdyak3se5g95x5q7yjatpbfj',
       'kms approval acknowledge glass_01kdyak3se5g95x5q7yjatpbfj --user ada',

@@ -43,7 +43,7 @@ export const globals = {
     'ID',
     'refuse any appliance with another id, whether in the data, a backup, a shipped copy or at the address',
   ),
-  '--reason': text('TEXT', 'why, for those who approve what needs approval, and for their records'),
+  '--reason': text('TEXT', 'why, for those who approve; recorded with the request'),
   '--json': toggle('print one JSON document instead of tables and sentences'),
   '--wide': toggle('tables with every column, whole ids and exact times, however narrow the terminal'),
 };

@@ -133,7 +133,7 @@ export const serving = {
       '--reset-ttl': usually('1h', duration('TIME', 'how long a password can be reset with a link')),
       '--notify-to': text(
         'URL',
-        'a webhook that is told what waits for approval, and of broken glass; signed as webhooks of the activity are',
+        'a webhook for new approval requests and broken glass; signed like the webhooks of the activity',
       ),
       '--smtp-url': text(
         'URL',

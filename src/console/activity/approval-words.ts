@@ -1,5 +1,5 @@
-// Wording of records about approvals: requests and the words about them, what was done with approval or without it, and
-// changes of rules. Pure.
+// Wording of records about approvals: requests and the decisions on them, what was done with approval or without it,
+// and changes of rules. Pure.
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { shortId } from '../text.ts';
 import { type ActivityRecord, deedOfRecord, type Names } from './records.ts';
@@ -10,7 +10,7 @@ interface ApprovalWords {
   readonly things: string;
 }
 
-const requests = 'requests for approval';
+const requests = 'approval requests';
 
 const requestWords: ReadonlyMap<string, ApprovalWords> = new Map([
   ['approval.request', { past: 'asked for approval by the', base: 'ask for approval by the', things: requests }],
@@ -18,7 +18,7 @@ const requestWords: ReadonlyMap<string, ApprovalWords> = new Map([
   ['approval.deny', { past: 'denied', base: 'deny', things: requests }],
   ['approval.withdraw', { past: 'took back', base: 'take back', things: requests }],
   ['approval.expire', { past: 'got no approval in time for', base: 'get no approval in time for', things: requests }],
-  ['approval.vouch', { past: 'became an approver by', base: 'become an approver by', things: 'approval rules' }],
+  ['approval.vouch', { past: 'became an approver of', base: 'become an approver of', things: 'approval rules' }],
   ['approval.break-glass', { past: 'broke the glass', base: 'break the glass', things: '' }],
   ['approval.acknowledge', { past: 'acknowledged', base: 'acknowledge', things: 'broken glass' }],
 ]);
@@ -40,11 +40,11 @@ export function approvalWordsOf(record: ActivityRecord): ApprovalWords | undefin
   return (deedOfRecord(record).changed ?? []).length > 0 ? ruleWords : { ...ruleWords, past: 'set' };
 }
 
-/** A record's account of the approval that it is about, was done with, or waits for. */
+/** The approval that a record is about, was done with, or waits for, as the record tells it. */
 interface ApprovalNote {
   /** Id of the request. */
   readonly id: string | undefined;
-  /** Id of the breaking by which it was done. */
+  /** Id of the broken glass by which it was done. */
   readonly glass: string | undefined;
   readonly reason: string | undefined;
   readonly factor: string | undefined;
@@ -54,7 +54,7 @@ interface ApprovalNote {
   readonly use: number | undefined;
   /** Users whose approvals counted, by id. */
   readonly approvers: readonly string[];
-  /** The act that is asked for, by its flag. */
+  /** Flag of the operation that is asked for. */
   readonly asked: string | undefined;
 }
 
@@ -95,7 +95,7 @@ function actionIn(statement: unknown): string | undefined {
   }
 }
 
-/** Whether the act was refused since it waits for approval. */
+/** Whether the request was refused because it waits for approval. */
 export function waitsForApproval(record: ActivityRecord): boolean {
   const { validAction, status, props, action } = record;
   const isWord = requestWords.has(action);
@@ -104,7 +104,7 @@ export function waitsForApproval(record: ActivityRecord): boolean {
   );
 }
 
-/** Details of a record about approvals that its sentence leaves out. */
+/** Details of a record about approvals that its sentence does not have. */
 export function approvalDetailsOf(record: ActivityRecord, names: Names): string[] {
   const note = approvalNoteOf(record);
   if (!note) return [];

@@ -85,8 +85,8 @@ const wholes: ReadonlyMap<string, readonly [past: string, base: string]> = new M
     'user.new-recovery-codes': ['created new recovery codes', 'create new recovery codes'],
     'approval.give': ['gave an approval', 'give an approval'],
     'admin.make': ['made somebody an administrator', 'make somebody an administrator'],
-    'approval.list': ['looked at requests for approval', 'look at requests for approval'],
-    'approval.list-rules': ['looked at the rules of approvals', 'look at the rules of approvals'],
+    'approval.list': ['looked at approval requests', 'look at approval requests'],
+    'approval.list-rules': ['looked at approval rules', 'look at approval rules'],
     none: ['used a method that the path does not take', 'use a method that the path does not take'],
   }),
 );
@@ -141,7 +141,7 @@ const statusTexts: ReadonlyMap<number, string> = new Map([
 /** Why the service answered with this status. A refused login or password change was a valid request. */
 export function statusText(record: ActivityRecord): string {
   const { status, validAction, reporter } = record;
-  if (waitsForApproval(record)) return 'it needs the approval of others first';
+  if (waitsForApproval(record)) return 'it needs approval first';
   if (status === 400 && !validAction && reporter === undefined) {
     const text = refusalText(record);
     if (text !== undefined) return text;

@@ -1,5 +1,5 @@
-// ActPanel shows what is asked for: the act with its parameters and body, the thing before and after, the permissions
-// that somebody gains or loses, and who depends on it.
+// ActPanel shows what is asked for: the operation with its parameters and body, the object before and after, the
+// permissions that somebody gains or loses, and who depends on the object.
 import type { Child } from 'hono/jsx/dom';
 import type { ApprovalRequest } from '../../api/approvals.ts';
 import { isJsonObject } from '../../model/json.ts';
@@ -15,7 +15,7 @@ import { Person } from './request-parts.tsx';
 
 export function ActPanel({ request }: { readonly request: ApprovalRequest }) {
   const { action, operation, dialect, object, shown, effects } = request;
-  // The thing itself is named below.
+  // The object itself is named below.
   const parameters = Object.entries(shown.parameters).filter(([, value]) => value !== object?.id);
   return (
     <section data-panel>
@@ -65,7 +65,7 @@ function Things({ of }: { readonly of: readonly ThingRef[] }) {
   );
 }
 
-/** A further thing, and the flag of what is done to it. */
+/** A further object, and the flag for what is done to it. */
 function Further({ of: { action, object } }: { readonly of: ApprovalRequest['shown']['further'][number] }) {
   return (
     <span>
@@ -84,7 +84,7 @@ function Body({ body }: { readonly body: NonNullable<ApprovalRequest['shown']['b
   const entries = Object.entries(body);
   return (
     <>
-      <h3>Sent with it</h3>
+      <h3>Body of the request</h3>
       {entries.length === 0 ? (
         <p key="empty" data-quiet>
           An empty object.
@@ -96,7 +96,7 @@ function Body({ body }: { readonly body: NonNullable<ApprovalRequest['shown']['b
   );
 }
 
-/** A value of the request; confidential ones are not there, but a code tells equal ones. */
+/** A value of the request. A confidential one is replaced by a code, which is the same for equal values. */
 function Value({ of }: { readonly of: unknown }): Child {
   const code = hiddenIn(of);
   if (code !== undefined) {
@@ -158,13 +158,13 @@ function Flags({ title, flags, count = flags.length }: FlagsShown) {
   );
 }
 
-/** The fields that change, if both states are known; else the thing as it is. */
+/** The fields that change, if both states are known; otherwise the object as it is. */
 function Change({ effects }: { readonly effects: ApprovalRequest['effects'] }) {
   const { before, after, changed } = effects;
   if (!before && !after) return changed.length === 0 ? null : <p>It changes: {changed.join(', ')}.</p>;
   if (before && after) {
     const differences = differencesBetween(before, after);
-    if (differences.length === 0) return <p data-quiet>It changes nothing of what is known about it.</p>;
+    if (differences.length === 0) return <p data-quiet>No visible field changes.</p>;
     return (
       <>
         <h3>Before and after</h3>
@@ -174,7 +174,7 @@ function Change({ effects }: { readonly effects: ApprovalRequest['effects'] }) {
   }
   return (
     <details>
-      <summary>{before ? 'The thing as it was when it was asked' : 'The thing as it would be'}</summary>
+      <summary>{before ? 'The object at the time of the request' : 'The object as it would be'}</summary>
       <Json value={before ?? after} />
     </details>
   );
@@ -189,14 +189,14 @@ const changeColumns: readonly Column<Difference>[] = [
 function Vouched({ of }: { readonly of: NonNullable<ApprovalRequest['effects']['vouched']> }) {
   return (
     <>
-      <h3>Approvers from then on</h3>
+      <h3>Users whom the rule would vouch for</h3>
       <ul data-plain data-dense>
         {of.map((person) => (
           <li key={person.id}>
             <Person of={person} />
             {person.reached && (
               <span data-tag data-tone="warn">
-                who asks could have got in
+                the requester could have had access
               </span>
             )}
           </li>

@@ -1,5 +1,5 @@
-// Acts that wait for approval, in words: a request as a sentence, the consequences of the gravest acts, and the state
-// of a request. Pure.
+// Wording of approval requests: a request as a sentence, the consequences of the gravest operations, and the state of a
+// request. Pure.
 import type { ApprovalRequest } from '../../api/approvals.ts';
 import type { RequestState } from '../../model/approval-rules.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
@@ -29,7 +29,7 @@ interface ActWords {
   readonly things: string;
 }
 
-/** Operations that say more than the action under which they are recorded. */
+/** Operations whose id says more than the action under which they are recorded. */
 const singleActs: ReadonlyMap<string, ActWords> = new Map([
   ['createApprovalRule', { base: 'make', things: 'approval rules' }],
   ['updateApprovalRule', { base: 'change', things: 'approval rules' }],
@@ -82,23 +82,23 @@ function nameIn(body: ApprovalRequest['shown']['body']): string | undefined {
   return names.find((name): name is string => typeof name === 'string' && name !== '');
 }
 
-/** Consequences of operations that cannot be taken back easily. */
+/** Consequences of operations that are hard to undo. */
 const consequences: ReadonlyMap<string, string> = new Map([
-  ['deleteKeyring', 'Its keys encrypt and decrypt nothing from then on. What they encrypted cannot be read any more.'],
+  ['deleteKeyring', 'Its keys stop working at once. What they encrypted can no longer be read.'],
   [
     'deleteManagedKey',
-    'It does nothing from then on, and is destroyed after a waiting time; until then it can be restored. After that, what it encrypted is lost.',
+    'It stops working at once, and is destroyed after a waiting time; until then it can be restored. After that, what it encrypted is lost.',
   ],
-  ['exportManagedKey', 'The key leaves the service: where it is used from then on cannot be seen or stopped here.'],
+  ['exportManagedKey', 'The key leaves the service, which can then no longer see or stop its use.'],
   ['trimManagedKey', 'The old versions are destroyed. What only they can open is lost.'],
-  ['eraseKeyMaterial', 'Its bytes are erased. It does nothing until they are imported again.'],
-  ['deleteTangPair', 'Clients that are bound to this pair alone cannot recover their keys any more.'],
+  ['eraseKeyMaterial', 'Its bytes are erased. It does not work until they are imported again.'],
+  ['deleteTangPair', 'Clients that are bound to this pair alone can no longer recover their keys.'],
   ['deleteAccount', 'Its API keys go with it, and programs that use them are refused.'],
-  ['deleteApiKey', 'Programs that use it are refused from then on.'],
-  ['deleteApiKeyById', 'Programs that use it are refused from then on.'],
-  ['deleteUser', 'They cannot log in any more. Their API keys are disabled, unless they are handed on.'],
-  ['updateApprovalRule', 'From then on, acts need only what the changed rule asks for.'],
-  ['deleteApprovalRule', 'From then on, acts need no approval by this rule.'],
+  ['deleteApiKey', 'Programs that use it will be refused.'],
+  ['deleteApiKeyById', 'Programs that use it will be refused.'],
+  ['deleteUser', 'They can no longer log in. Their API keys are disabled, unless they are handed on.'],
+  ['updateApprovalRule', 'From then on, only the approvals that the changed rule asks for are needed.'],
+  ['deleteApprovalRule', 'From then on, nothing needs approval because of this rule.'],
   ['kmip:Destroy', 'The object is destroyed. What it encrypted is lost.'],
 ]);
 
@@ -107,7 +107,7 @@ export function consequenceText({ operation, effects }: Pick<AskedAct, 'operatio
   const makesAdministrator = effects.granted.includes('*');
   return [
     ...(makesAdministrator
-      ? ['Somebody gets every permission: they can then do everything, now and later, and grant it to others.']
+      ? ['Somebody gets every permission: they can then do everything, now and in future, and grant it to others.']
       : []),
     ...(usual === undefined ? [] : [usual]),
   ];

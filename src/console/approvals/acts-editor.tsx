@@ -1,5 +1,5 @@
-// ActsEditor chooses the acts that need approval: those of the table of flags, on one ring or on all; those that no
-// flag names; and others by name.
+// ActsEditor chooses the actions that need approval: flags of the table, on one ring or on all; actions that are no
+// flags; and others by name.
 import { useId } from 'hono/jsx/dom';
 import { parseFlags } from '../../model/flags.ts';
 import { flagGroups, wildcard } from '../flags/draft.ts';
@@ -13,7 +13,7 @@ interface ActsEditorProps {
   readonly onChange: (draft: RuleDraft) => void;
 }
 
-/** A rule may name any act, whatever its maker may do. */
+/** A rule may name any action, whatever its maker may do. */
 const everything = parseFlags({ [wildcard]: true });
 
 export function ActsEditor({ draft, onChange }: ActsEditorProps) {
@@ -73,13 +73,13 @@ function FurtherAct({ action, grants, isOn, onChange }: FurtherActProps) {
   );
 }
 
-/** Acts by name, one a line; read when the form is sent. */
+/** Actions by name, one per line; read when the form is sent. */
 export function NamedActs({ named }: { readonly named: readonly string[] }) {
   return (
     <TextArea
       name="actions"
-      label="More acts, by name"
-      hint="Flag names, one a line, such as approval.*."
+      label="More actions, by name"
+      hint="Flag names, one per line, such as approval.*."
       value={named.join('\n')}
       rows={2}
       isCode

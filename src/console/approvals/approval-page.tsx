@@ -1,5 +1,5 @@
-// ApprovalPage shows one request: what will happen, who asked, the words so far and what is still needed. Approvers
-// decide here, and requesters see what they wait for. It follows the request while it is open.
+// ApprovalPage shows one request: what will happen, who asked, the decisions so far and what is still needed. Approvers
+// decide here, and requesters see what they wait for. It updates itself while it is open.
 import type { ApprovalRequest } from '../../api/approvals.ts';
 import { sameJson } from '../../model/json.ts';
 import { hrefTo } from '../navigation.ts';
@@ -57,9 +57,9 @@ export function ApprovalPage({ api, polls, session, params }: PageProps) {
       {request && open === 'withdraw' && (
         <Confirm
           key="withdraw"
-          title="Take it back?"
-          action="Take it back"
-          busy="Taking it back…"
+          title="Withdraw the request?"
+          action="Withdraw it"
+          busy="Withdrawing it…"
           kind="danger"
           onClose={close}
           onConfirm={async () => changed('The request is withdrawn.')(await api.withdrawRequest({ id }))}
@@ -125,7 +125,7 @@ function Actions({ request: { may }, onOpen }: ActionsProps) {
       )}
       {may.withdraw && (
         <button key="withdraw" type="button" data-kind="quiet" onClick={() => onOpen('withdraw')}>
-          Take it back…
+          Withdraw it…
         </button>
       )}
     </>
@@ -230,9 +230,9 @@ function standingText(request: ApprovalRequest, isOwn: boolean): string {
     case 'done':
       return request.broken ? 'It was done without approval.' : 'It was approved and done.';
     case 'denied':
-      return isOwn ? 'If you do the same again, that is a new request.' : 'It will not be done.';
+      return isOwn ? 'Doing the same again makes a new request.' : 'It will not be done.';
     case 'withdrawn':
-      return 'It was taken back.';
+      return 'It was withdrawn.';
     case 'expired':
       return 'It was not approved in time.';
   }
@@ -264,7 +264,7 @@ const wordColumns: readonly Column<Word>[] = [
   {
     title: 'Proved by',
     cell: ({ factor, signed }) =>
-      factor === 'totp' ? 'a code' : signed ? 'a passkey that signed it' : 'a passkey, lately',
+      factor === 'totp' ? 'a code' : signed ? 'a passkey that signed it' : 'a passkey, at a recent login',
   },
   {
     title: 'Why',
@@ -284,15 +284,15 @@ const wordColumns: readonly Column<Word>[] = [
 function Words({ request: { words } }: { readonly request: ApprovalRequest }) {
   return (
     <section data-panel>
-      <h2>Words so far</h2>
+      <h2>Decisions so far</h2>
       {words.length === 0 ? (
         <p key="none" data-quiet>
-          Nobody has said anything yet.
+          Nobody has decided yet.
         </p>
       ) : (
         <Rows
           key="words"
-          caption="Words so far"
+          caption="Decisions so far"
           columns={wordColumns}
           items={words}
           keyOf={({ by, at }) => `${by.id} ${at}`}

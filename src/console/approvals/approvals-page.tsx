@@ -1,5 +1,5 @@
-// ApprovalsPage lists requests for approval: those that wait for the reader, the reader's own, or all that the reader
-// may see. It follows them while it is open.
+// ApprovalsPage lists approval requests: those that wait for the reader, the reader's own, or all that the reader may
+// see. It updates itself while it is open.
 import { useRef } from 'hono/jsx/dom';
 import type { ApprovalRequest } from '../../api/approvals.ts';
 import { hrefTo } from '../navigation.ts';
@@ -23,7 +23,7 @@ type View = (typeof views)[number]['value'];
 
 const empty: Readonly<Record<View, string>> = {
   inbox: 'Nothing waits for your approval.',
-  mine: 'You asked for nothing that needs approval.',
+  mine: 'Nothing that you did needed approval.',
   all: 'There are no requests that concern you.',
 };
 
@@ -33,7 +33,7 @@ export function ApprovalsPage({ api, polls, navigate, query }: PageProps) {
     <>
       <PageHeader
         title="Approvals"
-        lead="What others want to do, and may do only once it is approved. This list follows by itself."
+        lead="What others want to do, and may do only once it is approved. This list updates by itself."
         actions={
           <>
             <ButtonLink kind="quiet" href={hrefTo('brokenGlass')}>

@@ -1,5 +1,5 @@
-// Broken glass: acts that were done without the approval that they needed. A banner on every page tells of them until
-// somebody acknowledges them, which is done on their page.
+// Broken glass: what was done without the approval that it needed. A banner on every page warns of it until somebody
+// acknowledges it, which is done on the page of broken glass.
 import type { BrokenGlass } from '../../api/approvals.ts';
 import { wordsOf } from '../activity/words.ts';
 import { hrefTo } from '../navigation.ts';
@@ -24,8 +24,8 @@ export function GlassBanner({ broken }: { readonly broken: readonly BrokenGlass[
   return (
     <div role="alert" data-note data-tone="bad" data-glass>
       <p>
-        <strong>The glass was broken.</strong> <Person of={first.by} /> did without approval what needs it:{' '}
-        <BrokenAct of={first} />.{others.length > 0 && ` So was it ${countText(others.length)} more times.`}
+        <strong>The glass was broken.</strong> <Person of={first.by} /> did this without the approval that it needs:{' '}
+        <BrokenAct of={first} />.{others.length > 0 && ` It was broken ${countText(others.length)} more times.`}
       </p>
       <p>
         Why: <bdi>{first.reason}</bdi>
@@ -69,7 +69,7 @@ export function BrokenGlassPage({ api, session }: PageProps) {
       <PageHeader
         title="Broken glass"
         back={{ href: hrefTo('approvals'), title: 'Approvals' }}
-        lead="Acts that were done in an emergency, without the approval that they needed. Every page warns of them until they are acknowledged."
+        lead="What was done in an emergency, without the approval that it needed. Every page warns of it until it is acknowledged."
       />
       {broken.map((each) => (
         <Broken key={each.id} of={each} isOwn={each.by.id === session.user?.id} onAcknowledge={() => setAsked(each)} />
@@ -86,7 +86,7 @@ export function BrokenGlassPage({ api, session }: PageProps) {
             setAsked(undefined);
             answer.reload();
             look();
-            toast('It is acknowledged.');
+            toast('It has been acknowledged.');
           }}
         >
           <p>
@@ -135,7 +135,7 @@ function Broken({ of, isOwn, onAcknowledge }: BrokenProps) {
             'Acknowledged',
             acknowledged === null ? (
               <span key="not" data-tag data-tone="bad">
-                {isOwn ? 'not yet: somebody else has to' : 'not yet'}
+                {isOwn ? 'not yet: somebody else has to do it' : 'not yet'}
               </span>
             ) : (
               <span key="by">

@@ -1,5 +1,5 @@
-// DecideDialog asks for a word about a request: that it is approved or denied, or that the glass is broken for it. It
-// takes a second factor that is fresh: a passkey, which signs just this word about just this request, or a code.
+// DecideDialog lets an approver approve or deny a request, or break the glass for it. That takes a fresh second factor:
+// a passkey, which signs exactly this decision on this request, or a code.
 import type { ApprovalRequest } from '../../api/approvals.ts';
 import type { AnswerTo, Client, InputOf } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';
@@ -60,7 +60,7 @@ export function DecideDialog({ api, request, decision, onClose, onDecided }: Dec
 function effectText(request: ApprovalRequest, decision: Decision): string {
   if (decision === 'deny') return 'The request ends. The requester sees that you denied it, and why.';
   if (decision === 'breakGlass') {
-    return 'It can then be done without the approval of the others. All of them are told, and every page warns of it until somebody acknowledges it.';
+    return 'It can then be done without the approval of the others. All of them are told, and every page shows a warning until somebody acknowledges it.';
   }
   const left = { ...request, given: request.given + 1 };
   return left.given >= left.needed
@@ -74,9 +74,9 @@ type Proof = 'passkey' | 'fresh' | 'code';
 const proofLabels: Readonly<Record<Proof, { readonly label: string; readonly hint: string }>> = {
   passkey: {
     label: 'With a passkey',
-    hint: 'Your passkey signs this word about exactly this request, so that anybody can verify later what you said.',
+    hint: 'Your passkey signs your decision on exactly this request, so that anybody can verify it later.',
   },
-  fresh: { label: 'As just now', hint: 'You used a second factor within the last 5 minutes.' },
+  fresh: { label: 'With the one just used', hint: 'You used a second factor within the last 5 minutes.' },
   code: { label: 'With a code', hint: 'Six digits from the app on your phone.' },
 };
 
@@ -155,12 +155,12 @@ function DecideForm({ api, request, decision, options, onClose, onDecided, onSta
   );
 }
 
-/** The passkey's answer. Nothing but the chosen word about the statement on the page is ever signed. */
+/** The passkey's answer. It only ever signs the chosen decision on the statement that the page shows. */
 async function signedBy({ passkeyOptions }: Options, { statement }: ApprovalRequest, verdict: Verdict) {
   const digest = await digestOf(statement);
   const challenge = verdict === 'approve' ? digest : await digestOf(wordText(verdict, digest));
   if (passkeyOptions?.challenge !== challenge) {
-    throw new FieldProblems({}, 'The service asked to sign something else than this. Nothing was signed.');
+    throw new FieldProblems({}, 'The service asked for a signature of something else. Nothing was signed.');
   }
   const passkey: NonNullable<InputOf<'approveRequest'>['passkey']> = await usePasskey(passkeyOptions);
   return passkey;

@@ -1,4 +1,4 @@
-// Differences between a thing before and after an act, field by field. Pure.
+// Differences between an object before and after an operation, field by field. Pure.
 import { isJsonObject, sameJson } from '../../model/json.ts';
 
 export interface Difference {

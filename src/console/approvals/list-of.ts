@@ -1,4 +1,4 @@
-// A list for tables, of what came whole in one answer.
+// A list for tables that came complete in one answer.
 import type { List, Shown } from '../parts/state.ts';
 
 export function listOf<T>(answer: Shown<readonly T[]>): List<T> {

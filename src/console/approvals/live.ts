@@ -1,6 +1,6 @@
-// News about approvals, looked up again and again while the window is visible: requests that wait for the reader,
-// requests of theirs that were approved, and glass that was broken. The appliance answers such looks only when
-// something changed, and records them once an hour.
+// News about approvals, polled while the window is visible: requests that wait for the reader, requests of theirs that
+// were approved, and broken glass. The appliance answers a poll only when something changed, and records polls once an
+// hour.
 import { createContext, useContext, useEffect, useRef } from 'hono/jsx/dom';
 import type { ApprovalRequest, BrokenGlass } from '../../api/approvals.ts';
 import { sameJson } from '../../model/json.ts';
@@ -21,7 +21,7 @@ interface ApprovalNews {
 const noNews: ApprovalNews = { inbox: [], granted: [], broken: [] };
 
 interface Approvals extends ApprovalNews {
-  /** Looks at once, such as after a word was given. */
+  /** Polls at once, such as after a decision. */
   readonly look: () => void;
 }
 
@@ -31,12 +31,12 @@ export function useApprovals(): Approvals {
   return useContext(ApprovalsContext);
 }
 
-/** Milliseconds between looks of any page. */
+/** Milliseconds between polls of any page. */
 const lookEvery = 20_000;
-/** Milliseconds between looks of the pages about approvals. */
+/** Milliseconds between polls of the pages about approvals. */
 export const lookOften = 5_000;
 
-/** For the shell. The first look follows what the page itself asks for. */
+/** For the shell. The first poll comes after the page's own requests. */
 export function useApprovalNews({ polls, settled }: Pick<SessionClient, 'polls' | 'settled'>): Approvals {
   const [news, setNews] = useState(noNews);
   const known = useRef<ReadonlySet<string>>(null);
@@ -57,7 +57,7 @@ export function useApprovalNews({ polls, settled }: Pick<SessionClient, 'polls' 
       // Without news, nothing is rendered again.
       setNews((now) => (sameJson(now, next) ? now : next));
     } catch {
-      // The page tells of the service's troubles; the next look may succeed.
+      // The page shows that the service cannot be reached; the next poll may succeed.
     }
   };
   usePolling(() => void look(), lookEvery);

@@ -1,11 +1,11 @@
-// PeopleField is a list of users that grows by a name at a time. Names are suggested if the reader may list them.
+// PeopleField is a list of users that grows by one name at a time. It suggests names if the reader may list users.
 import { useContext, useId, useRef } from 'hono/jsx/dom';
 import { useUsers } from '../known-names.ts';
 import { ProblemContext, Proposals } from '../parts/fields.tsx';
 import { announce } from '../parts/messages.tsx';
 
 interface PeopleFieldProps {
-  /** Name of the field that takes the next name. */
+  /** Name of the input for the next user. */
   readonly name: string;
   readonly legend: string;
   readonly hint: string;

@@ -1,4 +1,4 @@
-// Parts of a request for approval as text: its state, how far it is, the act with a link, and people.
+// Parts of an approval request as text: its state, its progress, the operation with a link, and people.
 import type { ApprovalRequest } from '../../api/approvals.ts';
 import { Actor } from '../activity/record-parts.tsx';
 import { hrefTo } from '../navigation.ts';
@@ -37,13 +37,13 @@ interface PersonProps {
   readonly isInside?: boolean;
 }
 
-/** A user, API key or administrator, by the name that came along. */
+/** A user, API key or administrator, by the name in the answer. */
 export function Person({ of: { id, name }, isInside = false }: PersonProps) {
   const names = new Map(name === '' ? [] : [[id, name]]);
   return <Actor keyid={id} names={names} isInside={isInside} />;
 }
 
-/** How many words there are: `1 of 2`, with a bar. */
+/** How many approvals it has: `1 of 2`, with a bar. */
 export function Progress({ needed, given }: Pick<ApprovalRequest, 'needed' | 'given'>) {
   return (
     <span data-words-given>

@@ -1,4 +1,4 @@
-// RuleDraft holds what a form about a rule has beside its plain fields: acts, approvers and who may break the glass.
+// RuleDraft holds what the form of a rule has besides plain fields: actions, approvers and who may break the glass.
 // Drafts are immutable, and yield the fields that the API takes. Pure.
 import type { ApprovalRule } from '../../api/approvals.ts';
 import type { InputOf } from '../../client/client.ts';
@@ -12,9 +12,9 @@ import { typedMoment } from '../parts/search-fields.ts';
 import { windowText } from './act-words.ts';
 
 export interface RuleDraft {
-  /** Acts of the table of flags. */
+  /** Actions of the table of flags. */
   readonly acts: FlagDraft;
-  /** Acts that come to more than one operation: `admin.make`. */
+  /** Actions that several operations amount to: `admin.make`. */
   readonly further: readonly string[];
   /** All others, by name. */
   readonly named: readonly string[];
@@ -25,9 +25,9 @@ export interface RuleDraft {
   readonly mode: ApprovalRule['mode'];
 }
 
-/** Acts that no flag names, as people call them. */
+/** Wording of the actions that are no flags. */
 export const furtherTexts: ReadonlyMap<string, string> = new Map([
-  [furtherActions.makeAdministrator, 'make somebody an administrator, by whatever way'],
+  [furtherActions.makeAdministrator, 'make somebody an administrator, in any way'],
   [furtherActions.restore, 'restore the appliance from a backup'],
   ['key.*.erase-material', 'erase the bytes of any imported key'],
 ]);
@@ -49,7 +49,7 @@ function nameOrId({ id, name }: { readonly id: string; readonly name: string }):
   return name === '' ? id : name;
 }
 
-/** The acts of a draft, from the names of a rule or preset. */
+/** The actions of a draft, from the names of a rule or preset. */
 export function actsDraft(actions: readonly string[]): Pick<RuleDraft, 'acts' | 'further' | 'named'> {
   const isFlag = (action: string): boolean => isKnownFlag(action);
   const isFurther = (action: string): boolean => furtherTexts.has(action);
@@ -60,12 +60,12 @@ export function actsDraft(actions: readonly string[]): Pick<RuleDraft, 'acts' | 
   };
 }
 
-/** Names of the acts. */
+/** Names of the actions. */
 export function actionsOf({ acts, further, named }: Pick<RuleDraft, 'acts' | 'further' | 'named'>): string[] {
   return [...Object.keys(flagsOf(acts)), ...further, ...named];
 }
 
-/** Acts in words: `delete every keyring, now and later; make somebody an administrator`. */
+/** Wording of the actions: `delete every keyring, now and later; make somebody an administrator`. */
 export function ruleActsText(actions: readonly string[]): string {
   const { acts, further, named } = actsDraft(actions);
   return [actsText(acts), ...further.map((each) => furtherTexts.get(each) ?? each), ...named]
@@ -75,7 +75,7 @@ export function ruleActsText(actions: readonly string[]): string {
 
 type RuleFields = InputOf<'createApprovalRule'>;
 
-/** The fields of the form. Throws `FieldProblems` if one is wrong. */
+/** The fields that the form sends. Throws `FieldProblems` if one is wrong. */
 export function ruleIn(values: FormValues, draft: RuleDraft): RuleFields {
   const [problem] = draftProblems(draft.acts);
   if (problem !== undefined) throw new FieldProblems({ actions: problem }, `What needs approval: ${problem}`);

@@ -1,4 +1,4 @@
-// RuleForm makes or changes a rule of approvals: which acts need others' word, and whose. Presets fill it in.
+// RuleForm makes or changes an approval rule: which actions need approval, and by whom. Presets fill it in.
 import type { ApprovalRule } from '../../api/approvals.ts';
 import type { AnswerTo, InputOf } from '../../client/client.ts';
 import { defaultObjects, mostWords } from '../../model/approval-rules.ts';
@@ -22,17 +22,17 @@ interface RuleFormProps {
 }
 
 const approverOptions = [
-  { value: 'flag', label: 'Everybody with a certain flag', hint: 'It follows who has the flag at that moment.' },
+  { value: 'flag', label: 'Everybody with a certain flag', hint: 'Those who have the flag at that moment.' },
   { value: 'users', label: 'These users' },
 ] as const;
 
 const modeOptions: readonly { readonly value: ApprovalRule['mode']; readonly label: string; readonly hint: string }[] =
   [
-    { value: 'ask', label: 'Refuse at once', hint: 'Who asked does the same again once it is approved.' },
+    { value: 'ask', label: 'Refuse at once', hint: 'The requester tries again once it is approved.' },
     {
       value: 'hold',
       label: 'Let it wait for a minute first',
-      hint: 'For programs: if the approval comes within 60 seconds, they notice nothing but the delay.',
+      hint: 'For programs: if the approval comes within 60 seconds, they only notice a delay.',
     },
   ];
 
@@ -62,7 +62,7 @@ export function RuleForm({ rule, presets = [], onSave, onClose }: RuleFormProps)
         name="name"
         label="Name"
         value={preset?.title ?? rule?.name ?? ''}
-        hint="What people call the rule."
+        hint="A name for people."
         isRequired
       />
       <h2>What needs approval</h2>
@@ -70,8 +70,8 @@ export function RuleForm({ rule, presets = [], onSave, onClose }: RuleFormProps)
       <NamedActs key={`acts ${preset?.name ?? ''}`} named={draft.named} />
       <TextArea
         name="objects"
-        label="Only on these things"
-        hint="Names or ids, one a line; * stands for any letters. A lone * means any thing."
+        label="Only on these objects"
+        hint="Names or ids, one per line; * stands for any characters. A single * means any object."
         value={objects.join('\n')}
         rows={2}
         isCode
@@ -91,7 +91,7 @@ export function RuleForm({ rule, presets = [], onSave, onClose }: RuleFormProps)
           key="users"
           name="approver"
           legend="Users who approve"
-          hint="Nobody approves what they asked for themselves, so name more than are needed."
+          hint="Nobody approves their own requests, so name more users than are needed."
           people={draft.users}
           onChange={(users) => setDraft({ ...draft, users })}
         />
@@ -121,7 +121,7 @@ export function RuleForm({ rule, presets = [], onSave, onClose }: RuleFormProps)
       <PeopleField
         name="breaker"
         legend="Users who may break the glass"
-        hint="In an emergency they may do without the others; everybody is told, loudly. Leave it empty for nobody."
+        hint="In an emergency they may do without approval; everybody is told. Leave it empty for nobody."
         people={draft.breakers}
         onChange={(breakers) => setDraft({ ...draft, breakers })}
       />
@@ -129,7 +129,7 @@ export function RuleForm({ rule, presets = [], onSave, onClose }: RuleFormProps)
         name="expires"
         type="datetime-local"
         label="The rule ends"
-        hint="Leave it empty for never."
+        hint="Leave it empty if it never ends."
         value={expires === null ? '' : localForm(new Date(expires)).slice(0, 16)}
       />
     </Form>

@@ -1,5 +1,5 @@
-// The pages about rules of approvals: the list, one rule, and the form for a new one. A rule is changed and deleted on
-// its page, which may itself need the approval that the rule asks for.
+// The pages about approval rules: the list, one rule, and the form for a new one. A rule is changed and deleted on its
+// page; that may itself need the approvals that the rule asks for.
 import type { ApprovalRule } from '../../api/approvals.ts';
 import { hrefTo } from '../navigation.ts';
 import type { PageProps } from '../page.ts';
@@ -27,7 +27,7 @@ export function ApprovalRulesPage({ api }: PageProps) {
       <PageHeader
         title="Approval rules"
         back={{ href: hrefTo('approvals'), title: 'Approvals' }}
-        lead="Each says which acts need the word of others, and whose. They hold for everybody, the administrators too."
+        lead="Each says which actions need approval, and by whom. They apply to everybody, administrators included."
         actions={
           <ButtonLink href={hrefTo('newApprovalRule')} needs="approval.rule">
             New rule
@@ -39,7 +39,7 @@ export function ApprovalRulesPage({ api }: PageProps) {
         columns={columns}
         list={listOf(answer)}
         keyOf={({ id }) => id}
-        empty={<p>No rule concerns you: nothing that you do needs approval, and nothing waits for yours.</p>}
+        empty={<p>No rule concerns you: nothing that you do needs approval, and you approve nothing.</p>}
       />
     </>
   );
@@ -165,8 +165,8 @@ export function ApprovalRulePage({ api, navigate, params }: PageProps) {
           }}
         >
           <p>
-            An approver who came since the rule was set, or whose account another was given a way into since, cannot
-            approve until the rule vouches for them. Make sure that each account is its owner's alone.
+            An approver who came after the rule was made, or to whose account somebody else was given access since,
+            cannot approve until the rule vouches for them. Make sure that each account is used by its owner alone.
           </p>
         </Confirm>
       )}
@@ -205,19 +205,19 @@ function Rule({ rule }: { readonly rule: ApprovalRule }) {
         <p>{upperFirst(ruleActsText(actions))}.</p>
         <Facts
           facts={[
-            ['Acts', <Codes key="acts" texts={actions} />],
-            ['On', objects.length === 1 && objects[0] === '*' ? 'any thing' : <Codes key="on" texts={objects} />],
+            ['Actions', <Codes key="acts" texts={actions} />],
+            ['On', objects.length === 1 && objects[0] === '*' ? 'any object' : <Codes key="on" texts={objects} />],
           ]}
         />
       </section>
       <section data-panel>
-        <h2>Who approves, and how it goes</h2>
+        <h2>Who approves, and how</h2>
         <Facts
           facts={[
             ['Approvers', <Approvers key="who" of={rule} />],
             ['Approvals needed', count],
             ['Could approve now', able],
-            ['Own requests', 'are approved by others only'],
+            ['Own requests', 'only others can approve them'],
             ['Once approved', `it can be done ${windowText(window)}`],
             ['Until then', mode === 'ask' ? 'requests are refused at once' : 'requests wait for up to a minute first'],
             ['May break the glass', <People key="breakers" of={breakers} />],
@@ -261,7 +261,7 @@ export function NewApprovalRulePage({ api, navigate }: PageProps) {
   const answer = useAnswer(async (signal) => (await api.listApprovalPresets({}, { signal })).presets);
   return (
     <>
-      <PageHeader title="New approval rule" back={back} lead="It holds from the moment in which it is made." />
+      <PageHeader title="New approval rule" back={back} lead="It applies as soon as it is made." />
       <Loaded
         of={answer}
         show={(presets) => (
@@ -270,7 +270,7 @@ export function NewApprovalRulePage({ api, navigate }: PageProps) {
             onSave={async (fields) => {
               const { id } = await api.createApprovalRule(fields);
               navigate(hrefTo('approvalRule', { id }), 'replace');
-              toast('The rule holds from now on.');
+              toast('The rule applies from now on.');
             }}
           />
         )}

@@ -95,7 +95,7 @@ export function Loading() {
   );
 }
 
-/** An error's text; for an act that waits for approval, with a link to its request. */
+/** An error's text, with a link to the approval request that it names. */
 export function ErrorWords({ error }: { readonly error: unknown }) {
   const waiting = approvalIn(error);
   return (

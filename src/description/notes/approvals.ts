@@ -5,21 +5,21 @@ import type { Note } from '../prose.ts';
 
 const rule = { id: { description: 'id of the rule, or its name', example: sample.ruleId } };
 const request = { id: { description: 'id of the request', example: sample.approvalId } };
-const glass = { id: { description: 'id of the breaking', example: sample.glassId } };
+const glass = { id: { description: 'id of the broken glass', example: sample.glassId } };
 const noRule = { message: 'there is no such rule' };
 const noRequest = { message: 'there is no such request' };
 const over = { message: 'the request is denied already' };
 const noSession = { message: 'expected an access token, not an API key' };
 const noCode = { message: 'the code or the passkey is wrong, or was used before' };
 const factor =
-  'A second factor is needed, proved in the session within five minutes or here: `code` of an app, or `passkey`, the answer of the browser to the options that `/options` gives. A recovery code does not count. A passkey signs the digest of the request, and what it signed is kept in the activity record, so that anybody can verify the word later.';
+  'A second factor is needed, proved in the session within five minutes or here: `code` of an app, or `passkey`, the answer of the browser to the options that `/options` gives. A recovery code does not count. A passkey signs the digest of the request, and what it signed is kept in the activity record, so that anybody can verify the decision later.';
 
 export const approvalNotes: Readonly<Record<(typeof approvalEndpoints)[number]['id'], Note>> = {
   createApprovalRule: {
     description: [
-      'Makes a rule, which holds from now on: what falls under its `actions` and `objects` is done only with the word of `count` of its approvers. Where several rules cover an act, each must be satisfied, so that a second rule never loosens the first.',
-      'It may be made before its approvers are there, and before they have second factors; `able` tells how many could approve now. Names of fewer approvers than `count` are refused, and so is a flag that no User has if it looks like a slip.',
-      'The rule vouches for its approvers who can log in when it is made. If these are fewer than `count`, it vouches for the next ones, too, who have a second factor, until they are enough. Otherwise an approver who came later counts once the rule vouches for them, as does one into whose account another was given a way in since: by an invite, a link to reset the password, another e-mail address, a reset second factor. Nobody approves what an identity asks for that they were given a way into.',
+      'Makes a rule, which applies from now on: what its `actions` and `objects` cover is done only if `count` of its approvers approve. If several rules cover an operation, each must be satisfied, so that a second rule never loosens the first.',
+      'It may be made before its approvers exist, and before they have second factors; `able` tells how many could approve now. Names of fewer approvers than `count` are refused, and so is a flag that no User has if it looks like a typing error.',
+      'The rule vouches for its approvers who can log in when it is made. If these are fewer than `count`, it also vouches for the next ones who have a second factor, until they are enough. Otherwise an approver who came later counts once the rule vouches for them. The same is true of an approver to whose account somebody else was given access since: by an invite, a link to reset the password, another e-mail address, a reset second factor. Nobody approves what an identity asks for to which they were given access.',
     ],
     body: {
       name: 'deleting keys',
@@ -39,13 +39,13 @@ export const approvalNotes: Readonly<Record<(typeof approvalEndpoints)[number]['
   },
   listApprovalRules: {
     description: [
-      'Lists the rules for whose acts the caller is an approver, or has flags; with `approval.rule` or `approval.read`, all.',
+      'Lists the rules by which the caller can approve, or that cover what the caller has flags for; with `approval.rule` or `approval.read`, all.',
     ],
   },
   getApprovalRule: { description: ['Reads one rule.'], params: rule, problems: { 404: [noRule] } },
   updateApprovalRule: {
     description: [
-      'Changes the fields that are given, each as a whole. This is an act that the rule itself covers: it takes the words that the rule, as it was, asks for. Requests that wait are decided by the rule as it is then.',
+      'Changes the given fields, each as a whole. The rule covers its own change, which needs the approvals that the rule asked for before. Open requests are then decided by the changed rule.',
       'If `approvers` change, the rule vouches for those who are added. With `vouch` it vouches for all of them as they are now. No other change vouches for anybody.',
     ],
     params: rule,
@@ -53,7 +53,7 @@ export const approvalNotes: Readonly<Record<(typeof approvalEndpoints)[number]['
     problems: { 400: [{ field: 'name', message: 'is the name of another rule' }], 404: [noRule] },
   },
   deleteApprovalRule: {
-    description: ['Deletes a rule, with the words that the rule itself asks for.'],
+    description: ['Deletes a rule. This needs the approvals that the rule itself asks for.'],
     params: rule,
     problems: { 404: [noRule] },
   },
@@ -62,13 +62,13 @@ export const approvalNotes: Readonly<Record<(typeof approvalEndpoints)[number]['
   },
   listApprovalRequests: {
     description: [
-      'Lists requests that the caller, or an API key of theirs, made, that they are an approver for, or said their word about; with `approval.read`, all. They are kept for 30 days; the activity has the rest.',
+      'Lists requests that the caller or one of their API keys made, that they can approve, or that they decided on; with `approval.read`, all. Ended ones are kept for 30 days; the activity log keeps everything.',
     ],
   },
   getApprovalRequest: { description: ['Reads one request.'], params: request, problems: { 404: [noRequest] } },
   getApprovalOptions: {
     description: [
-      'Tells which second factors the caller could say their word with. A passkey signs a challenge, and its authenticator must verify who is there. To approve, the challenge is the digest of the request. To deny, or to break the glass, it is SHA-256 of `{"digest":DIGEST,"v":"kms/approval-word/1","verdict":VERDICT}`, so that no signature can pass for another word.',
+      'Tells which second factors the caller can use for a decision. A passkey signs a challenge, and its authenticator must verify the user. To approve, the challenge is the digest of the request. To deny, or to break the glass, it is SHA-256 of `{"digest":DIGEST,"v":"kms/approval-word/1","verdict":VERDICT}`, so that a signature for one decision cannot pass for another.',
     ],
     params: request,
     problems: { 400: [noSession], 404: [noRequest] },
@@ -76,14 +76,14 @@ export const approvalNotes: Readonly<Record<(typeof approvalEndpoints)[number]['
   approveRequest: {
     description: [
       factor,
-      'A word counts as long as its User is there, is an approver, and has the second factor that it was given with.',
+      'An approval counts while its User exists, is an approver, and has the second factor that it was given with.',
     ],
     params: request,
     body: { code: sample.totpCode, reason: 'as agreed' },
     problems: { 400: [noSession, over, noCode], 404: [noRequest] },
   },
   denyRequest: {
-    description: ['Ends the request. The same act can be asked for once more.', factor],
+    description: ['Ends the request. The same operation can be requested again.', factor],
     params: request,
     body: { code: sample.totpCode, reason: 'not on a Friday' },
     problems: { 400: [noSession, over, noCode], 404: [noRequest] },
@@ -95,7 +95,7 @@ export const approvalNotes: Readonly<Record<(typeof approvalEndpoints)[number]['
   },
   breakGlass: {
     description: [
-      'For a User whom all rules of the request name in `breakers`: the act may be done at once, one time, and this is told to everybody until another acknowledges it.',
+      'For a User whom all rules of the request name in `breakers`: the requester may do it at once, one time, and everybody is told until somebody else acknowledges it.',
       factor,
     ],
     params: request,
@@ -104,12 +104,12 @@ export const approvalNotes: Readonly<Record<(typeof approvalEndpoints)[number]['
   },
   listBrokenGlass: {
     description: [
-      'Lists acts that were done without the approval that they needed: by whom, why, and who has seen it.',
+      'Lists operations that were done without the approval that they needed: by whom, why, and who acknowledged it.',
     ],
   },
   acknowledgeBrokenGlass: {
     description: [
-      'Ends the alerts about it. Who broke the glass cannot acknowledge it, nor can an API key that they were ever given a way into, or a User into whose account they were given one since.',
+      'Ends the alerts about it. Whoever broke the glass cannot acknowledge it, nor can an API key or a User to which they were ever given access, unless a rule has vouched for that User since.',
     ],
     params: glass,
     problems: { 404: [{ message: 'no glass was broken under this id' }] },

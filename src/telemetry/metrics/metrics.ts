@@ -65,8 +65,18 @@ export class Metrics {
     const counts = this.store(dir);
     storeNumbers(out, counts, view.store);
     const { open, brokenGlass } = view.approvals;
-    gauge(out, 'kms_approval_requests_open', 'Requests of this tenant that wait for approval, or have it.', open);
-    gauge(out, 'kms_broken_glass', 'Acts without the approval that they needed, not acknowledged yet.', brokenGlass);
+    gauge(
+      out,
+      'kms_approval_requests_open',
+      'Open requests of this tenant: those that wait for approval, and those that have it.',
+      open,
+    );
+    gauge(
+      out,
+      'kms_broken_glass',
+      'Operations done without the approval that they needed, and not acknowledged yet.',
+      brokenGlass,
+    );
     if (counts.turns) turnNumbers(out, counts.turns);
     this.#applianceNumbers(out, view);
     await processNumbers(out);

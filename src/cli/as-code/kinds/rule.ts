@@ -81,7 +81,10 @@ function problems({ fields }: Wanted, found: Found | undefined): Problem[] {
   const wrong: Problem[] = [];
   if (users !== undefined && listed(users).length < Number(count)) {
     const path = fields.count === undefined ? ['approvers'] : ['count'];
-    wrong.push({ path, message: `${count} words are needed, and there are ${listed(users).length} approvers` });
+    wrong.push({
+      path,
+      message: `${count} approvals are needed, and there are only ${listed(users).length} approvers`,
+    });
   }
   for (const [index, action] of (Array.isArray(fields.actions) ? fields.actions : []).entries()) {
     const message = actProblem(String(action));
