@@ -274,6 +274,7 @@ function valueIn(plain: unknown, type: Type): Value {
   if (plain === unknown) return unknown;
   if (typeof plain !== 'object' || plain === null || typeof type === 'string') return fromPlain(plain, type);
   if (type[0] !== 'object') return fromPlain(plain, type);
+  for (const name of Object.keys(plain)) assert.ok(Object.hasOwn(type[1], name), `there is no attribute ${name}`);
   return mapped(type[1], (of, name) => valueIn(Reflect.get(plain, name), of));
 }
 

@@ -35,7 +35,8 @@ async function settled(tofu: Tofu, type: string, config: Plain): Promise<Plain> 
 test('an account: planned, made, found the same, changed, imported and removed', async () => {
   await using d = await servedDesk();
   await using tofu = await start(d);
-  const config = { name: 'billing', notes: 'nightly', props: { cost: { centre: 4711 }, tags: ['a', 1, null] } };
+  const odd = JSON.parse('{"__proto__": {"__proto__": 1}, "constructor": "x"}');
+  const config = { name: 'billing', notes: 'nightly', props: { ...odd, tags: ['a', 1, null] } };
   const plan = await tofu.plan('kms_account', null, config);
   assert.deepEqual(plan, { state: { ...config, id: unknown }, replaced: [], problems: [] });
   const state = await settled(tofu, 'kms_account', config);
@@ -296,7 +297,7 @@ test('rules of approvals: a window is a word or a number, users are sets of name
     name: 'deletions',
     actions: ['key.*.delete'],
     approvers: { users: [username], flag: null },
-    count: 1,
+    words_needed: 1,
   };
   for (const window of ['once', 3600]) await settled(tofu, 'kms_rule', { ...config, name: `r${window}`, window });
   const held = {
@@ -307,6 +308,12 @@ test('rules of approvals: a window is a word or a number, users are sets of name
   };
   const state = await settled(tofu, 'kms_rule', held);
   assert.equal(state.window, 'once');
+  assert.equal(state.words_needed, 1);
+  const { username: second } = (await person(d.appliance, { 'approval.give': true })).user;
+  const pair = { ...config, name: 'pair', approvers: { users: [username, second], flag: null }, words_needed: 2 };
+  await settled(tofu, 'kms_rule', pair);
+  assert.equal((await d.json('approval rule show pair --json')).count, 2);
+  assert.deepEqual((await tofu.validate('kms_rule', { ...pair, words_needed: 0 }))[0]?.path, ['words_needed']);
   const { problems } = await tofu.apply('kms_rule', state, null, null);
   assert.match(JSON.stringify(problems), /appr_[0-9a-z]{26}/);
 });
@@ -434,6 +441,38 @@ test('malformed messages are refused, and the next one is answered', async () =>
   }
   assert.equal(tofu.said(), '');
   assert.equal((await tofu.call('/tfplugin6.Provider/GetMetadata')).all(4).length, 8);
+});
+
+test('no attribute has a name that the language keeps for itself, or cannot write', async () => {
+  // OpenTofu and Terraform read these before the provider sees a block.
+  const common = ['count', 'depends_on', 'for_each', 'lifecycle', 'provider', 'connection', 'provisioner', 'providers'];
+  const ofProvider = [
+    'alias',
+    'version',
+    'source',
+    'count',
+    'depends_on',
+    'for_each',
+    'lifecycle',
+    'locals',
+    'ephemeral',
+  ];
+  await using d = await servedDesk();
+  await using tofu = await start(d);
+  const { provider, resources, dataSources } = tofu.types;
+  const blocks = [
+    ...[resources, dataSources].flatMap((types) =>
+      Object.entries(types).map(([name, type]) => [name, type, common] as const),
+    ),
+    ['provider', provider, ofProvider] as const,
+  ];
+  assert.ok(blocks.length > 15);
+  for (const [block, [, attributes], taken] of blocks) {
+    for (const name of Object.keys(Object(attributes))) {
+      assert.match(name, /^[a-z][a-z0-9_]*$/, block);
+      assert.ok(!taken.includes(name), `${name} of ${block} is the language's own`);
+    }
+  }
 });
 
 test('the guide names types, attributes and settings that there are', async () => {

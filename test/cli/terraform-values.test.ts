@@ -62,8 +62,7 @@ test('missing attributes are null, and more of them are left out', () => {
 test('any JSON comes back from a value of any type', () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 3 }), (json) => {
-      // A key of this name is refused by the format's library; and -0 is 0 in JSON.
-      fc.pre(!JSON.stringify(json).includes('__proto__'));
+      // -0 is 0 in JSON.
       const plain = JSON.parse(JSON.stringify(json));
       const back = readValue(writeValue(fromPlain(plain, 'dynamic'), 'dynamic'), 'dynamic');
       assert.deepEqual(JSON.parse(JSON.stringify(jsonOf(back))), plain);

@@ -83,7 +83,8 @@ function sendTls(url: string, cert: string): Send {
     });
 }
 
-async function newApprover({ url, cert, kms }: ApproverPlace): Promise<Approver> {
+/** A user of whom rules may ask for words. */
+export async function newApprover({ url, cert, kms }: ApproverPlace): Promise<Approver> {
   const name = `approver-${++approvers}`;
   const person = ['--email', `${name}@x.example`, '--first-name', 'A', '--last-name', 'B', '--json'];
   const { password } = JSON.parse(await kms('user', 'create', name, ...person));

@@ -1,5 +1,6 @@
 // Attributes of resources, data sources and the provider's own settings: made from the JSON Schemas of the API's
-// fields, and written as schemas of plugin protocol 6. Names are the API's in snake case.
+// fields, and written as schemas of plugin protocol 6. Names are the API's in snake case, unless the language has taken
+// them.
 import { message } from '../../client/protobuf.ts';
 import { KmsError } from '../../errors.ts';
 import { fromPlain, jsonOf, mapped, type ObjectValue, objectOf, type Type, type Value } from './values.ts';
@@ -41,9 +42,12 @@ export interface FieldSchema {
   readonly additionalProperties?: boolean | FieldSchema;
 }
 
+/** Names for fields whose own mean something to OpenTofu in every resource: it never shows those to a provider. */
+const otherNames: ReadonlyMap<string, string> = new Map([['count', 'words_needed']]);
+
 /** `maxEncryptCount` as `max_encrypt_count`. */
-function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+function attributeName(field: string): string {
+  return otherNames.get(field) ?? field.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 /** Attributes for the properties of a schema. Those of an object that the configuration gives may be left out. */
@@ -54,7 +58,7 @@ export function attributesOf(
 ): Attributes {
   return Object.fromEntries(
     Object.entries(properties).map(([field, schema]) => [
-      snakeCase(field),
+      attributeName(field),
       { field, origin: origin(field), ...shapeOf(schema, definitions, origin(field) === 'computed') },
     ]),
   );

@@ -46,25 +46,44 @@ export function keepsSecrets({ keep_secrets, secrets_to }: ObjectValue): boolean
   );
 }
 
-interface SecretKeeper {
-  readonly deliver: Workplace['deliver'];
+/** Where the secrets go that a call may bring. */
+export type SecretPlace = Pick<Workplace, 'deliver' | 'withdraw'>;
+
+interface SecretKeeper extends SecretPlace {
+  /** Whether it has none. */
+  isEmpty(): boolean;
   /** Values of `secrets` and `wrapped_secrets`, after those of `prior`. */
   values(prior: ObjectValue): ObjectValue;
 }
+
+/** For calls that bring none. */
+export const noSecrets: SecretPlace = {
+  async deliver() {
+    throw noKeeper();
+  },
+  async withdraw() {},
+};
 
 /** Keeps secrets as the configuration says. `client` asks for the ring to encrypt to. */
 export function secretKeeper(
   { keep_secrets, secrets_to }: ObjectValue,
   client: () => Promise<Workplace['client']>,
 ): SecretKeeper {
-  const [clear, wrapped]: [Record<string, string>, Record<string, string>] = [{}, {}];
+  const [clear, wrapped] = [new Map<string, string>(), new Map<string, string>()];
   return {
     async deliver({ label, text }: Secret) {
-      if (typeof secrets_to === 'string') wrapped[label] = await wrappedTo(secrets_to, text, await client());
+      if (typeof secrets_to === 'string') wrapped.set(label, await wrappedTo(secrets_to, text, await client()));
       // Ready to be used in an expression.
-      if (keep_secrets === true) clear[label] = text.trimEnd();
-      if (!(label in wrapped) && !(label in clear)) throw noKeeper();
+      if (keep_secrets === true) clear.set(label, text.trimEnd());
+      if (!wrapped.has(label) && !clear.has(label)) throw noKeeper();
     },
+    async withdraw(label) {
+      for (const kept of [clear, wrapped]) {
+        if (label === undefined) kept.clear();
+        else kept.delete(label);
+      }
+    },
+    isEmpty: () => clear.size + wrapped.size === 0,
     values: ({ secrets, wrapped_secrets }) => ({
       secrets: merged(secrets, clear),
       wrapped_secrets: merged(wrapped_secrets, wrapped),
@@ -73,8 +92,8 @@ export function secretKeeper(
 }
 
 /** Null if there are none. */
-function merged(prior: ObjectValue[string] | undefined, more: Readonly<Record<string, string>>): ObjectValue[string] {
-  const all = { ...Object(prior), ...more };
+function merged(prior: ObjectValue[string] | undefined, more: ReadonlyMap<string, string>): ObjectValue[string] {
+  const all = { ...Object(prior), ...Object.fromEntries(more) };
   return Object.keys(all).length > 0 ? all : null;
 }
 

@@ -12,6 +12,7 @@ import { type Connection, openConnection } from '../connect.ts';
 import { defaultProfile } from '../profiles.ts';
 import { namedDirectory, namedRemote } from '../target.ts';
 import { type Attributes, attributesOf, type FieldSchema } from './attributes.ts';
+import type { SecretPlace } from './kept-secrets.ts';
 import { proofResource } from './proof-resource.ts';
 import { dataSourceOf, type KindOptions, resourceOf } from './resource.ts';
 import type { Provider } from './service.ts';
@@ -68,18 +69,15 @@ export function kmsProvider(cli: Cli): KmsProvider {
     return opened;
   }
 
-  async function open(deliver: Workplace['deliver']): Promise<Workplace> {
+  async function open(secrets: SecretPlace): Promise<Workplace> {
     const { desk } = await connected();
     const place: Workplace = {
       ...desk,
       // Read each time: other resources change them.
       list: (name) => kinds[name].list(place),
       asked: async () => [],
-      // A secret gets into the state only with its whole object.
       goesOn: false,
-      deliver,
-      // Nothing is kept before the object is made.
-      withdraw: async () => undefined,
+      ...secrets,
     };
     return place;
   }

@@ -7,7 +7,7 @@ import type { Workplace } from '../as-code/kind.ts';
 import { addProof } from '../as-code/kinds/apikey.ts';
 import { exportedProof, proofChanges, proofLabel, proofProblems } from '../as-code/proof-matching.ts';
 import { type Attribute, type Attributes, fieldOf, valueOfField } from './attributes.ts';
-import { keepsSecrets, noKeeper, secretAttributes, secretKeeper } from './kept-secrets.ts';
+import { keepsSecrets, noKeeper, noSecrets, secretAttributes, secretKeeper } from './kept-secrets.ts';
 import type { KindOptions } from './resource.ts';
 import type { Instance, Problem, ResourceType } from './service.ts';
 import { hasUnknown, mapped, type ObjectValue } from './values.ts';
@@ -66,40 +66,36 @@ export function proofResource(fields: Attributes, open: KindOptions['open']): Re
     },
     unsettled: () => [],
     async read(state) {
-      const proof = await proofAt(await open(refuse), String(state.keyid), String(state.id));
+      const proof = await proofAt(await open(noSecrets), String(state.keyid), String(state.id));
       return proof ? instanceOf(proof, state) : null;
     },
     async create(config) {
-      const keeper = secretKeeper(config, async () => (await open(refuse)).client);
-      const desk = await open(keeper.deliver);
-      const keyid = String(config.keyid);
-      const id = await addProof(desk, keyid, wantedOf(config));
-      const made = await proofAt(desk, keyid, id);
-      if (!made) throw new KmsError('internal', `the new proof ${id} is not there`);
-      return instanceOf(made, config, keeper.values({}));
+      const keeper = secretKeeper(config, async () => (await open(noSecrets)).client);
+      const desk = await open(keeper);
+      const id = await addProof(desk, String(config.keyid), wantedOf(config));
+      // It is not read again: nothing may fail once there is a secret.
+      const given = mapped(attributes, (_, name) => config[name] ?? null);
+      const state = { ...given, id, active: config.active !== false, ...keeper.values({}) };
+      return { made: { state, memory: null } };
     },
-    async remains() {
-      // It was removed again if its secret could not be kept.
-      return null;
-    },
-    async update(config, prior) {
-      const desk = await open(refuse);
+    async update(config, { state: prior }) {
+      const desk = await open(noSecrets);
       const [keyid, id] = [String(prior.keyid), String(prior.id)];
       await desk.client.updateProof({ keyid, proof: id, active: config.active !== false });
       const changed = await proofAt(desk, keyid, id);
       if (!changed) throw new KmsError('not-found', `the proof ${id} is gone`, { hint: 'plan again' });
       const { secrets = null, wrapped_secrets = null } = prior;
-      return instanceOf(changed, config, { secrets, wrapped_secrets });
+      return { made: instanceOf(changed, config, { secrets, wrapped_secrets }) };
     },
     async remove({ keyid, id }) {
-      const desk = await open(refuse);
+      const desk = await open(noSecrets);
       if (!(await proofAt(desk, String(keyid), String(id)))) return;
       await desk.client.removeProof({ keyid: String(keyid), proof: String(id) });
     },
     async imported(given) {
       const [keyid = '', id] = given.split('/');
       if (id === undefined) throw new KmsError('invalid', 'expected the ids of API key and proof: KEYID/PROOF');
-      const proof = await proofAt(await open(refuse), keyid, id);
+      const proof = await proofAt(await open(noSecrets), keyid, id);
       if (!proof) throw new KmsError('not-found', `there is no proof ${id} of the API key ${keyid}`);
       return { ...mapped(attributes, () => null), id, keyid };
     },
@@ -122,8 +118,4 @@ async function proofAt({ client }: Workplace, keyid: string, id: string): Promis
     if (error instanceof KmsError && error.code === 'not-found') return undefined;
     throw error;
   }
-}
-
-async function refuse(): Promise<never> {
-  throw noKeeper();
 }

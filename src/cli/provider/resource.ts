@@ -5,7 +5,7 @@ import { KmsError } from '../../errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import type { Found, Kind, Wanted, Workplace } from '../as-code/kind.ts';
 import { type Attribute, type Attributes, fieldOf, valueOfField } from './attributes.ts';
-import { keepsSecrets, noKeeper, secretAttributes, secretKeeper } from './kept-secrets.ts';
+import { keepsSecrets, noKeeper, noSecrets, type SecretPlace, secretAttributes, secretKeeper } from './kept-secrets.ts';
 import type { DataSource, Instance, Problem, ResourceType } from './service.ts';
 import { hasUnknown, mapped, type ObjectValue } from './values.ts';
 
@@ -20,8 +20,8 @@ export interface KindOptions {
   readonly fixed: ReadonlySet<string>;
   /** Values to set before one is removed, of fields that a removed object would keep from others. */
   readonly released: JsonObject;
-  /** The appliance. Secrets that making an object brings go to `deliver`. */
-  open(deliver: Workplace['deliver']): Promise<Workplace>;
+  /** The appliance. */
+  open(secrets: SecretPlace): Promise<Workplace>;
   /** Whether the appliance is the one of this machine. */
   isLocal(): Promise<boolean>;
 }
@@ -55,52 +55,81 @@ export function resourceOf(options: KindOptions): ResourceType {
     return { state, memory: found };
   }
 
-  /** Found by its name, or, if it has another name by now, by its id. */
+  /** Found by its name, or, if it has another name by now, by its id. Without an id, its making was cut off. */
   async function found(desk: Workplace, { id, name }: ObjectValue): Promise<Found | undefined> {
+    if (id === null) return ownObject(desk, String(name));
     const named = await kind.find?.(desk, String(name));
     const found = named?.id === id ? named : (await kind.list(desk)).find((each) => each.id === id);
     return found && detailed(kind, desk, found);
   }
 
+  /** One of this configuration that is no earlier run's remnant, which would be made again. */
+  async function ownObject(desk: Workplace, name: string): Promise<Found | undefined> {
+    const made = await namedObject(kind, desk, name);
+    return made?.managedBy === desk.managedBy && !made.isUnfinished ? made : undefined;
+  }
+
+  async function read(state: ObjectValue): Promise<Instance | null> {
+    const object = await found(await open(noSecrets), state);
+    return object ? instanceOf(object, state) : null;
+  }
+
+  /** Names of those that are being made: what one of them leaves must not be taken for another's. */
+  const making = new Set<string>();
+  const keeperFor = (config: ObjectValue) => secretKeeper(config, async () => (await open(noSecrets)).client);
+  const secretsIn = (keeper: ReturnType<typeof keeperFor>, prior: ObjectValue): ObjectValue =>
+    hasSecrets ? keeper.values(prior) : {};
+
   return {
     about,
     attributes,
     problems: (config) => fieldProblems(options, config),
-    async read(state) {
-      const object = await found(await open(refuse), state);
-      return object ? instanceOf(object, state) : null;
-    },
+    read,
     refused: (config, prior) => refusals(options, config, prior),
     unsettled: (config, prior) => (secretsOf(options, config, prior).length > 0 ? ['secrets', 'wrapped_secrets'] : []),
     async create(config) {
-      const keeper = secretKeeper(config, async () => (await open(refuse)).client);
-      const desk = await open(keeper.deliver);
       const wanted = wantedOf(options, config);
-      if (kind.remove) await createNew(kind, desk, wanted);
-      else await adopt(kind, desk, wanted);
-      const made = await namedObject(kind, desk, wanted.name);
-      if (!made) throw new KmsError('internal', `the new ${kind.noun[0]} ${wanted.name} is not there`);
-      return instanceOf(made, config, hasSecrets ? keeper.values({}) : {});
-    },
-    async remains(config) {
-      const desk = await open(refuse);
-      const made = await namedObject(kind, desk, String(config.name));
-      // Not one that was there before, nor one that is made again.
-      return made?.managedBy === desk.managedBy && !made.isUnfinished ? instanceOf(made, config) : null;
+      const key = kind.nameKey(wanted.name);
+      if (making.has(key)) throw taken(kind, wanted.name, 'another resource makes it');
+      making.add(key);
+      const keeper = keeperFor(config);
+      try {
+        const desk = await open(keeper);
+        if (kind.remove) await createNew(kind, desk, wanted);
+        else await adopt(kind, desk, wanted);
+        const made = await namedObject(kind, desk, wanted.name);
+        if (!made) throw new KmsError('internal', `the new ${kind.noun[0]} ${wanted.name} is not there`);
+        return { made: instanceOf(made, config, secretsIn(keeper, {})) };
+      } catch (failed) {
+        // One that had the name before is another's, whatever its mark: the state would have it removed.
+        const isOther = failed instanceof KmsError && failed.code === 'conflict' && keeper.isEmpty();
+        if (!kind.remove || isOther) throw failed;
+        const state = { ...mapped(attributes, (_, each) => config[each] ?? null), ...secretsIn(keeper, {}) };
+        // A secret belongs to something that is there, even if nothing can be read now.
+        const unread = keeper.isEmpty() ? null : { state, memory: null };
+        return { made: await read({ ...state, id: null }).catch(() => unread), failed };
+      } finally {
+        making.delete(key);
+      }
     },
     async update(config, prior) {
-      const keeper = secretKeeper(config, async () => (await open(refuse)).client);
-      const desk = await open(keeper.deliver);
-      const object = await found(desk, prior);
-      if (!object) throw gone(kind, String(prior.name));
-      const wanted = wantedOf(options, config);
-      await change(kind, desk, wanted, object);
-      const changed = await found(desk, prior);
-      if (!changed) throw gone(kind, String(prior.name));
-      return instanceOf(changed, config, hasSecrets ? keeper.values(prior) : {});
+      const keeper = keeperFor(config);
+      try {
+        const desk = await open(keeper);
+        const object = await found(desk, prior.state);
+        if (!object) throw gone(kind, String(prior.state.name));
+        await change(kind, desk, wantedOf(options, config), object);
+        const changed = await found(desk, prior.state);
+        if (!changed) throw gone(kind, String(prior.state.name));
+        return { made: instanceOf(changed, config, secretsIn(keeper, prior.state)) };
+      } catch (failed) {
+        const state = { ...prior.state, ...secretsIn(keeper, prior.state) };
+        const made = await read(state).catch(() => null);
+        return { made: made ?? { ...prior, state }, failed };
+      }
     },
     async remove(state) {
-      const desk = await open(refuse);
+      const desk = await open(noSecrets);
       const object = await found(desk, state);
       if (!object || !kind.remove) return;
       const reason = await kind.keptBecause?.(desk, object, { leaving: new Set(), wanted: [] });
@@ -109,7 +138,7 @@ export function resourceOf(options: KindOptions): ResourceType {
       await kind.remove(desk, object);
     },
     async imported(given) {
-      const desk = await open(refuse);
+      const desk = await open(noSecrets);
       const object = await namedObject(kind, desk, given, given);
       if (!object) throw new KmsError('not-found', `there is no ${kind.noun[0]} with the name or id ${given}`);
       return { ...mapped(attributes, () => null), id: object.id, name: object.name };
@@ -125,7 +154,7 @@ export function dataSourceOf(options: KindOptions): DataSource {
     attributes: { id, name, ...shown },
     problems: () => [],
     async read(config) {
-      const desk = await open(refuse);
+      const desk = await open(noSecrets);
       const object = await namedObject(kind, desk, String(config.name));
       if (!object) throw new KmsError('not-found', `there is no ${kind.noun[0]} ${config.name}`);
       const values = { ...kind.exported(object), ...object.fields };
@@ -189,9 +218,7 @@ async function createNew(kind: Kind, desk: Workplace, wanted: Wanted): Promise<v
   const there = await namedObject(kind, desk, wanted.name);
   const unfinished = there?.isUnfinished && there.managedBy === desk.managedBy ? there : undefined;
   if (there && !unfinished) {
-    throw new KmsError('conflict', `there is a ${kind.noun[0]} ${wanted.name} already`, {
-      hint: `import it (\`tofu import ADDRESS ${there.id}\`), or choose another name`,
-    });
+    throw taken(kind, wanted.name, `import it (\`tofu import ADDRESS ${there.id}\`), or choose another name`);
   }
   await kind.create(desk, wanted, unfinished);
 }
@@ -203,13 +230,12 @@ async function adopt(kind: Kind, desk: Workplace, wanted: Wanted): Promise<void>
   await change(kind, desk, wanted, there);
 }
 
-function gone(kind: Kind, name: string): KmsError {
-  return new KmsError('not-found', `the ${kind.noun[0]} ${name} is gone`, { hint: 'plan again' });
+function taken(kind: Kind, name: string, hint: string): KmsError {
+  return new KmsError('conflict', `there is a ${kind.noun[0]} ${name} already`, { hint });
 }
 
-/** For calls that make nothing. */
-async function refuse(): Promise<never> {
-  throw noKeeper();
+function gone(kind: Kind, name: string): KmsError {
+  return new KmsError('not-found', `the ${kind.noun[0]} ${name} is gone`, { hint: 'plan again' });
 }
 
 /** Problems that are seen without the appliance, of what is known of the configuration. */

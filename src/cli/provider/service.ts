@@ -30,6 +30,13 @@ export interface Instance {
   readonly memory: unknown;
 }
 
+/** The object after a change. One that failed may have made a part of it, or all. */
+interface Outcome {
+  /** Null: there is nothing. */
+  readonly made: Instance | null;
+  readonly failed?: unknown;
+}
+
 export interface ResourceType extends Described {
   /** The object as it is now, or null if it is gone. Values that only look different are kept. */
   read(state: ObjectValue): Promise<Instance | null>;
@@ -37,10 +44,10 @@ export interface ResourceType extends Described {
   refused(config: ObjectValue, prior: Instance | null): Promise<readonly Problem[]>;
   /** Names of attributes that the provider gives and that the change sets again. */
   unsettled(config: ObjectValue, prior: Instance): readonly string[];
-  create(config: ObjectValue): Promise<Instance>;
-  /** Called if a creation failed: what there is of the object. */
-  remains(config: ObjectValue): Promise<Instance | null>;
-  update(config: ObjectValue, prior: ObjectValue): Promise<Instance>;
+  /** Rejects if there is certainly nothing of it. */
+  create(config: ObjectValue): Promise<Outcome>;
+  /** Rejects if it has changed nothing that a state keeps, and no secret came. */
+  update(config: ObjectValue, prior: Instance): Promise<Outcome>;
   remove(state: ObjectValue): Promise<void>;
   /** The beginning of a state, which is then read. */
   imported(id: string): Promise<ObjectValue>;
@@ -181,24 +188,19 @@ async function change(resource: ResourceType, prior: Instance | null, config: Ob
   return { state, replaced: [...replaced], problems: refused.filter((problem) => !solved.includes(problem)) };
 }
 
-/** The object after a change. If it failed, the one before, or what there is of a new one. */
-async function applied(
-  resource: ResourceType,
-  prior: Instance | null,
-  wanted: Value,
-  config: Value,
-): Promise<{ made: Instance | null; failed?: unknown }> {
+async function applied(resource: ResourceType, prior: Instance | null, wanted: Value, config: Value): Promise<Outcome> {
   try {
     if (wanted === null) {
       if (prior) await resource.remove(prior.state);
       return { made: null };
     }
     const given = objectOf(config);
-    const { state, memory } = await (prior ? resource.update(given, prior.state) : resource.create(given));
-    return { made: { state: completed(state, objectOf(wanted)), memory } };
+    const outcome = await (prior ? resource.update(given, prior) : resource.create(given));
+    const { made, failed } = outcome;
+    if (!made || failed !== undefined) return outcome;
+    return { made: { ...made, state: completed(made.state, objectOf(wanted)) } };
   } catch (failed) {
-    if (prior) return { made: prior, failed };
-    return { made: await resource.remains(objectOf(config)).catch(() => null), failed };
+    return { made: prior, failed };
   }
 }
 

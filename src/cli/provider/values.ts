@@ -41,13 +41,31 @@ export interface ObjectValue {
 export function readValue(bytes: Uint8Array, type: Type): Value {
   let raw: unknown;
   try {
-    raw = decode(bytes);
+    raw = withoutDots(decode(bytes, { keyDecoder, mapKeyConverter: textKey }));
   } catch (cause) {
     throw new KmsError('invalid', `expected a value of OpenTofu: ${cause instanceof Error ? cause.message : ''}`, {
       cause,
     });
   }
   return valueFrom(raw, type, fromMessagePack);
+}
+
+/** Puts a dot before each key: the library refuses `__proto__`, which is a name like any other here. */
+const keyDecoder = {
+  canBeCached: () => true,
+  decode: (bytes: Uint8Array, offset: number, length: number): string =>
+    `.${Buffer.from(bytes.subarray(offset, offset + length)).toString()}`,
+};
+
+function textKey(key: unknown): string {
+  if (typeof key === 'string') return key;
+  throw new TypeError(`a key is a ${typeof key}`);
+}
+
+function withoutDots(raw: unknown): unknown {
+  if (Array.isArray(raw)) return raw.map(withoutDots);
+  if (!isRecord(raw) || raw instanceof ExtData || raw instanceof Uint8Array) return raw;
+  return Object.fromEntries(Object.entries(raw).map(([key, value]) => [key.slice(1), withoutDots(value)]));
 }
 
 /** The value in the JSON of a state. Throws `invalid` likewise. */

@@ -1,12 +1,13 @@
 // OpenTofu with the provider that the executable is: accounts, API keys, keyrings, managed keys and users as resources.
 import { mkdirSync } from 'node:fs';
+import { newApprover } from '../approver.ts';
 import { type Desk, expect } from '../desk.ts';
 import { goModuleProgram } from '../install.ts';
 import { type Client, scenario } from './client.ts';
 
 const version = 'v1.10.6';
 
-const main = `terraform {
+const head = `terraform {
   required_providers {
     kms = {
       source = "kms.internal/kms/kms"
@@ -14,7 +15,9 @@ const main = `terraform {
   }
 }
 provider "kms" {}
-variable "notes" {
+`;
+
+const main = `${head}variable "notes" {
   default = "nightly"
 }
 variable "type" {
@@ -104,35 +107,82 @@ export const tofuProvider: Client = {
         scenario('as a provider: init, plan, apply, again, drift, change, replace, import, destroy', (desk) =>
           lifeOfResources(desk, program),
         ),
+        scenario('as a provider: a rule of two, imported as it is, which goes once both have said so', (desk) =>
+          ruleOfTwo(desk, program),
+        ),
       ],
     };
   },
 };
 
-async function lifeOfResources(desk: Desk, program: string): Promise<void> {
-  await desk.kms('tofu-provider', 'install', '--dir', desk.path('mirror'));
-  const cwd = desk.path('tofu-provider');
-  mkdirSync(cwd);
-  desk.write(
-    'tofu.rc',
-    `provider_installation {\n  filesystem_mirror {\n    path = "${desk.path('mirror')}"\n  }\n}\n`,
-  );
-  desk.write('tofu-provider/main.tf', main);
-  const { privateKey, publicKey } = await ringPair();
-  desk.write('tofu-provider/payroll.pem', publicKey);
-  desk.write('payroll.key', privateKey);
+interface Workspace {
+  /** Runs OpenTofu there. Resolves to its stdout. */
+  tofu(...args: string[]): Promise<string>;
+  /** The same for what must fail. Resolves to its stderr. */
+  refused(...args: string[]): Promise<string>;
+}
+
+/** A directory with these files, initialized with the provider. */
+async function workspace(
+  desk: Desk,
+  program: string,
+  name: string,
+  files: Readonly<Record<string, string>>,
+): Promise<Workspace> {
+  const mirror = desk.path('mirror');
+  await desk.kms('tofu-provider', 'install', '--dir', mirror);
+  const rc = desk.write('tofu.rc', `provider_installation {\n  filesystem_mirror {\n    path = "${mirror}"\n  }\n}\n`);
+  mkdirSync(desk.path(name));
+  for (const [file, text] of Object.entries(files)) desk.write(`${name}/${file}`, text);
   const env = {
     ...desk.own(desk.root.key),
-    TF_CLI_CONFIG_FILE: desk.path('tofu.rc'),
+    TF_CLI_CONFIG_FILE: rc,
     CHECKPOINT_DISABLE: '1',
     TF_IN_AUTOMATION: '1',
   };
-  const opts = { cwd, env };
-  const tofu = async (...args: string[]) => (await desk.run(program, [...args, '-no-color'], opts)).stdout;
+  const opts = { cwd: desk.path(name), env };
+  const made: Workspace = {
+    tofu: async (...args) => (await desk.run(program, [...args, '-no-color'], opts)).stdout,
+    refused: async (...args) => (await desk.refused(program, [...args, '-no-color'], opts)).stderr,
+  };
+  await made.tofu('init');
+  await made.tofu('validate');
+  return made;
+}
+
+async function ruleOfTwo(desk: Desk, program: string): Promise<void> {
+  const approvers = [await newApprover(desk), await newApprover(desk)];
+  const users = JSON.stringify(approvers.map(({ name }) => name));
+  const rule = `resource "kms_rule" "two" {
+  name         = "of two"
+  actions      = ["key.never.delete"]
+  approvers    = { users = ${users} }
+  words_needed = 2
+}
+`;
+  const { tofu, refused } = await workspace(desk, program, 'tofu-rule', { 'main.tf': head + rule });
+  expect(await tofu('apply', '-auto-approve'), /1 added, 0 changed, 0 destroyed/);
+  expect(await desk.kms('approval', 'rule', 'show', 'of two'), /words needed +2\n/);
+  await tofu('plan', '-detailed-exitcode');
+
+  // OpenTofu itself writes the configuration of what it imports.
+  const block = 'import {\n  to = kms_rule.two\n  id = "of two"\n}\n';
+  const importing = await workspace(desk, program, 'tofu-rule-import', { 'main.tf': head + block });
+  await importing.tofu('plan', '-generate-config-out=rule.tf');
+  expect(await importing.tofu('apply', '-auto-approve'), /1 imported, 0 added, 0 changed, 0 destroyed/);
+
+  const [request = ''] = (await refused('destroy', '-auto-approve')).match(/appr_[0-9a-z]{26}/) ?? [];
+  for (const approver of approvers) await approver.approve(request);
+  expect(await tofu('destroy', '-auto-approve'), /1 destroyed/);
+}
+
+async function lifeOfResources(desk: Desk, program: string): Promise<void> {
+  const { privateKey, publicKey } = await ringPair();
+  desk.write('payroll.key', privateKey);
+  const files = { 'main.tf': main, 'payroll.pem': publicKey };
+  const { tofu } = await workspace(desk, program, 'tofu-provider', files);
   const unchanged = () => tofu('plan', '-detailed-exitcode');
 
-  await tofu('init');
-  await tofu('validate');
   expect(await tofu('apply', '-auto-approve'), /7 added, 0 changed, 0 destroyed/);
   await unchanged();
   const secret = desk.write('secret.kms', Buffer.from(await tofu('output', '-raw', 'secret'), 'base64'));

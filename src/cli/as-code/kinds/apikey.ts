@@ -297,14 +297,18 @@ async function update(
   const { client } = desk;
   const changed = new Set(changes.map(({ field }) => field));
   const isSecretNew = changed.has('secret') && fields.secret === true;
+  // In one request, unless a later run goes on with the secret, or an earlier one has begun it.
+  const isMarked = isSecretNew && (desk.goesOn || found.fields.secret === null);
   const plain = await plainChange(desk, fields, changes);
-  // A new secret brings the properties along.
-  const given = changed.has('props') && !isSecretNew ? { ...plain, props: keepingMark(fields.props, found) } : plain;
+  // A mark brings the properties along.
+  const given = changed.has('props') && !isMarked ? { ...plain, props: keepingMark(fields.props, found) } : plain;
   if (Object.keys(given).length > 0) {
     // Cast: the schema has checked the fields.
     await client.updateApiKey({ apikeyid: found.id, op: 'replace', ...given } as InputOf<'updateApiKey'>);
   }
-  if (changed.has('secret')) await (isSecretNew ? addSecret(desk, fields, found) : removeSecret(desk, fields, found));
+  if (isMarked) await addSecret(desk, fields, found);
+  else if (isSecretNew) await addProof(desk, found.id, { kind: 'secret' });
+  else if (changed.has('secret')) await removeSecret(desk, fields, found);
   if (changed.has('proofs')) await changeProofs(desk, found.id, changesOf(fields, found));
 }
 
