@@ -410,6 +410,7 @@ const askNone = [
     'inspect',
     'kubernetes-plugin',
     'tofu-provider',
+    'schema',
     'restore',
     'move',
     'drill',
