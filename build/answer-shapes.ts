@@ -75,7 +75,7 @@ function kindOf(
     case 'literal':
       return def.values.every((value) => typeof value === 'string') ? 'word' : 'boolean';
     case 'union':
-      return 'textOrCount';
+      return 'wordOrCount';
     case 'custom':
       return 'object';
     case 'object': {

@@ -95,11 +95,11 @@ export const things: Readonly<Record<string, string>> = {
   CreateApprovalRuleApprovers: 'users?:CreateApprovalRuleApproversUsers[] flag?:text',
   ApprovalRule: `
     id:rule_ name:text actions:text[] objects:text[] approvers:CreateApprovalRuleApprovers count:count
-    selfApproval:boolean mode:word window:textOrCount breakers:CreateApprovalRuleApproversUsers[]
+    selfApproval:boolean mode:word window:wordOrCount breakers:CreateApprovalRuleApproversUsers[]
     expires:integer|null props:object able:count createdAt:count createdBy:caller updatedAt:count`,
   ListApprovalPresetsPresets: 'name:word title:text actions:text[]',
   ApprovalRequestObject: 'type:text id:text name?:text',
-  ApprovalRequestRules: 'id:rule_ name:text count:count given:count window:textOrCount',
+  ApprovalRequestRules: 'id:rule_ name:text count:count given:count window:wordOrCount',
   ApprovalRequestWords: `
     by:CreateApprovalRuleApproversUsers verdict:word at:count factor:word signed:boolean reason?:text
     counts:boolean problem?:text`,
@@ -328,16 +328,16 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
     address?:text reporter?:caller`,
   createApprovalRule: `
     id:rule_ name:text actions:text[] objects:text[] approvers:CreateApprovalRuleApprovers count:count
-    selfApproval:boolean mode:word window:textOrCount breakers:CreateApprovalRuleApproversUsers[]
+    selfApproval:boolean mode:word window:wordOrCount breakers:CreateApprovalRuleApproversUsers[]
     expires:integer|null props:object able:count createdAt:count createdBy:caller updatedAt:count`,
   listApprovalRules: 'rules:ApprovalRule[]',
   getApprovalRule: `
     id:rule_ name:text actions:text[] objects:text[] approvers:CreateApprovalRuleApprovers count:count
-    selfApproval:boolean mode:word window:textOrCount breakers:CreateApprovalRuleApproversUsers[]
+    selfApproval:boolean mode:word window:wordOrCount breakers:CreateApprovalRuleApproversUsers[]
     expires:integer|null props:object able:count createdAt:count createdBy:caller updatedAt:count`,
   updateApprovalRule: `
     id:rule_ name:text actions:text[] objects:text[] approvers:CreateApprovalRuleApprovers count:count
-    selfApproval:boolean mode:word window:textOrCount breakers:CreateApprovalRuleApproversUsers[]
+    selfApproval:boolean mode:word window:wordOrCount breakers:CreateApprovalRuleApproversUsers[]
     expires:integer|null props:object able:count createdAt:count createdBy:caller updatedAt:count`,
   deleteApprovalRule: '',
   listApprovalPresets: 'presets:ListApprovalPresetsPresets[]',

@@ -40,7 +40,10 @@ const valueKinds: Readonly<Record<string, (value: unknown) => boolean>> = {
   integer: Number.isSafeInteger,
   object: isJsonObject,
   /** A word, or a number in its place. */
-  textOrCount: (value) => typeof value === 'string' || (Number.isSafeInteger(value) && Number(value) >= 0),
+  wordOrCount: (value) =>
+    typeof value === 'string'
+      ? textKinds.word?.test(value) === true
+      : Number.isSafeInteger(value) && Number(value) >= 0,
   text: (value) => typeof value === 'string' && value.isWellFormed(),
 };
 

@@ -48,6 +48,7 @@ const rightFor: Readonly<Record<string, readonly unknown[]>> = {
   accessToken: ['', '../../x', '/etc/passwd', 'x'],
   token: ['../../x', '/etc/passwd', 'x'],
   word: ['x'],
+  wordOrCount: [1, 'x'],
 };
 
 for (const id of ids) {
