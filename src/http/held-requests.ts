@@ -17,7 +17,7 @@ const mostOfCaller = 4;
 /** Milliseconds. */
 const heldFor = 60_000;
 const betweenLooks = 200;
-/** Cheap checks for a new word before one check in a transaction, which also knows what other nodes did. */
+/** Number of cheap checks for a new word before one in a transaction, which also knows what other nodes did. */
 const quickLooks = 5;
 
 /** A request that was held, and is tried again. */
