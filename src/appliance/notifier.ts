@@ -1,5 +1,5 @@
-// The webhook that tells approvers what waits for them, signed as the stream of activity is. A message that does not
-// arrive is tried a few times more, and then given up: the request waits in the console all the same.
+// The webhook that notifies approvers of pending requests, signed like the activity stream. A message that does not
+// arrive is retried a few times and then given up: the request is pending in the console all the same.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Notifier } from '../core/approval-notices.ts';
 import { utf8 } from '../crypto/bytes.ts';

@@ -1,5 +1,5 @@
-// Ends of requests for approval whose time is over, or whose words are of a state that is gone: a backup was restored,
-// a copy took over, the appliance went on from older files. What they allowed may have been done since.
+// Ends requests for approval that have expired, or whose words belong to a state that is gone: a backup was restored, a
+// copy took over, or the appliance continued from older files. What they allowed may have been done since.
 import type { Transaction } from '../store/port.ts';
 import type { ApprovalRequest } from '../store/tables/approval-requests.ts';
 import { activityRecord } from './activity.ts';

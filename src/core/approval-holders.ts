@@ -1,4 +1,5 @@
-// Holders: whose requests for approval are counted together, so that no caller takes all places by making others.
+// Holders: the identities whose requests for approval are counted together, so that no caller gets more places by
+// making further API keys and Users.
 import type { Caller, Context } from './context.ts';
 
 type Asking = Pick<Context, 'tx' | 'caller'>;

@@ -1,5 +1,5 @@
-// Names that the appliance makes up for things that are given none: one that was asked for is kept, so that what is
-// done after approval is what was approved.
+// Names that the appliance makes up for new objects without one. The name in an open request is used again, so that
+// what is done after approval is what was approved.
 import { type JsonObject, sameJson } from '../model/json.ts';
 import type { Tables } from '../store/port.ts';
 import { shownFields } from './approval-statement.ts';

@@ -1,5 +1,5 @@
-// Messages about approvals to the world outside: mails to those who can give their word, and an event for a webhook.
-// One message a request; nothing in it is secret, and the words themselves are given in the console or by command.
+// Notifications about approvals: mails to those who can approve, and an event for a webhook. There is one for each
+// request, without secrets; approvers decide in the console or with the CLI.
 import { timestamp } from '../model/timestamp.ts';
 import type { Tables } from '../store/port.ts';
 import type { User } from '../store/tables/users.ts';

@@ -1,4 +1,4 @@
-// Things as approvers see them, before and after an act: what matters of them, without secrets.
+// Objects as approvers see them, before and after an act: the fields that matter, without secrets.
 import { type ActivityDetails, mostNamed, type ResourceRef } from '../model/activity-details.ts';
 import type { FurtherAct } from '../model/approval-rules.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';

@@ -1,4 +1,4 @@
-// Rules of approvals: made, listed, changed, deleted; which of them an act falls under, and who can approve by them.
+// Approval rules: making, listing, changing and deleting them; which of them cover an act, and who can approve.
 import type { ApprovalRule as RuleAnswer } from '../api/approvals.ts';
 import type { Body } from '../api/endpoints.ts';
 import { invalidField, KmsError } from '../errors.ts';

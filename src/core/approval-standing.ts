@@ -1,5 +1,5 @@
-// Where a request for approval stands at a moment: under which rules it is then, until when it is open, and whether it
-// has the words that these ask for, or the glass is broken for it.
+// The standing of a request for approval at a moment: the rules that cover it then, until when it is open, and whether
+// it has the words that they ask for, or the glass is broken for it.
 import { type RequestState, requestLasts } from '../model/approval-rules.ts';
 import type { Tables } from '../store/port.ts';
 import type { ApprovalRequest, ApprovalWord } from '../store/tables/approval-requests.ts';

@@ -1,6 +1,6 @@
-// Words of approval: whose count, under which rule, as things are at that moment; and the giving of one, with a fresh
-// second factor. Words are looked at again whenever it matters, so that who left, or is no approver any more, takes
-// theirs along.
+// Words (approvals and denials): which of them count under a rule at the moment, and the second factor that giving one
+// takes. They are checked again whenever it matters, so that those of Users who left, or are no longer approvers, stop
+// counting.
 import type { KeptAssertion } from '../crypto/kept-assertion.ts';
 import { KmsError } from '../errors.ts';
 import { factorFreshFor } from '../model/approval-rules.ts';
@@ -22,7 +22,7 @@ interface RuleStanding {
 
 export interface Standing {
   readonly rules: readonly RuleStanding[];
-  /** Words that the rule needs which lacks most. */
+  /** Number of words that the rule needs which is furthest from satisfied. */
   readonly needed: number;
   readonly given: number;
   readonly isSatisfied: boolean;

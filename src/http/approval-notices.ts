@@ -1,5 +1,5 @@
-// Tells approvers what waits for them, and everybody concerned of broken glass: once the act is recorded, and without
-// holding up its answer.
+// Notifies approvers of what waits for them, and everybody concerned of broken glass, once the act is recorded and
+// without delaying its answer.
 import { type Notice, noticeContent } from '../core/approval-notices.ts';
 import type { AppliancePort, OpenState } from './appliance-port.ts';
 import { baseUrlOf, type TenantHandle } from './tenant-directory.ts';

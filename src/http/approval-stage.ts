@@ -1,5 +1,5 @@
-// The stage of a request that asks whether an act needs the word of others. It runs in the act's savepoint, after the
-// act, when it is known what it came to; an act that must wait is taken back, and becomes a request.
+// The stage of a request that decides whether an act needs approval. It runs in the act's savepoint, after the act,
+// when its outcome is known; an act that must wait is rolled back, and becomes a request for approval.
 import type { Access, Endpoint } from '../api/endpoint.ts';
 import type { EndpointId } from '../api/endpoints.ts';
 import { accountThing, apiKeyThing } from '../core/accounts.ts';

@@ -1,5 +1,5 @@
-// Requests that are held while they wait for approval, where the rules want that: one time, for a minute at most, and
-// so many at most, since each holds a connection.
+// Requests that are held while they wait for approval, if the rules want that: once, for a minute at most, and in
+// limited number, since each holds a connection.
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Wait } from '../core/approval-decision.ts';
 import { stateNow } from '../core/approval-standing.ts';
@@ -17,7 +17,7 @@ const mostOfCaller = 4;
 /** Milliseconds. */
 const heldFor = 60_000;
 const betweenLooks = 200;
-/** Looks at what changes with each word until one at everything, in a transaction: that knows what other nodes did. */
+/** Number of cheap checks for a new word before one in a transaction, which also knows what other nodes did. */
 const quickLooks = 5;
 
 /** A request that was held, and is tried again. */

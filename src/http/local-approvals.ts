@@ -1,5 +1,5 @@
-// Approvals of what the administrator at the machine does by local endpoints. These write their own records, outside of
-// a request's transaction, so that an approval is used up just before.
+// Approvals for what the administrator at the machine does through local endpoints. These write their own records,
+// outside of a request's transaction, so an approval is used up just before.
 import type { LocalId } from '../api/local-endpoints.ts';
 import {
   askFor,

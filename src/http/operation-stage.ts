@@ -1,5 +1,5 @@
 // The stage of a request that does the operation in a savepoint of the transaction: it is taken back if it fails, if
-// there is no room for its answer, or if it needs the word of others.
+// there is no room for its answer, or if it needs approval.
 import type { Endpoint } from '../api/endpoint.ts';
 import { KmsError } from '../errors.ts';
 import type { Slices } from '../store/sql.ts';

@@ -188,8 +188,8 @@ export class EndpointWay {
   }
 
   /**
-   * Waits for the word of others, if the rules want that; the result is the answer then, or undefined for the one that
-   * there is. Meanwhile it keeps nothing that others wait for.
+   * Waits for the decision of others, if the rules want that, and returns the answer then; undefined if the present
+   * answer stands. Meanwhile it holds nothing that other requests wait for.
    */
   async #hold(
     served: RequestResult,

@@ -1,4 +1,4 @@
-// Rules of approvals: which acts a rule covers, its limits, and the presets. Pure; whose word counts is decided in the
+// Approval rules: which acts a rule covers, its limits, and the presets. Pure; whose approval counts is decided in the
 // core.
 import type { ResourceRef } from './activity-details.ts';
 import { type Flags, flagName, isKnownFlag, likelyFlag, parseFlags, ringActions } from './flags.ts';

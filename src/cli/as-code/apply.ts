@@ -1,6 +1,6 @@
-// Apply does the steps of a plan: those that depend on others after them, all others side by side. A failure leaves
-// whole steps done and others not begun, and a change that waits for approval holds up only what needs it, so that
-// running it again goes on.
+// Apply carries out the steps of a plan: in parallel, except those that depend on others. A failure leaves each step
+// either done or not begun, and a change that waits for approval holds up only what depends on it; running apply again
+// continues.
 import type { KindName } from '../../api/configuration.ts';
 import { KmsError } from '../../errors.ts';
 import type { JsonObject } from '../../model/json.ts';

@@ -1,5 +1,5 @@
-// The desk at which an appliance is looked at and changed: client, caller and tenant, and the lists that several kinds
-// need, each read once. Requests that change something name the digest of their plan.
+// Desk is the access of a plan or an apply to the appliance: client, caller and tenant, and the lists that several
+// kinds need, each read once. Requests that change something name the digest of their plan.
 import type { KindName } from '../../api/configuration.ts';
 import { createClient } from '../../client/client.ts';
 import { planHeader } from '../../model/names.ts';
@@ -14,7 +14,7 @@ interface DeskOptions {
   readonly isUsedAllowed: boolean;
 }
 
-/** A desk, and what is known of who sits at it. */
+/** A desk, with the caller's flags. */
 export interface SeatedDesk extends Desk {
   readonly tenant: string;
   readonly appliance: string | null;

@@ -1,5 +1,5 @@
-// The outcome of a look for drift as metrics in a file, for the textfile collector of Prometheus's node exporter: the
-// appliance itself knows no files, and a job that no longer runs must be noticed, too.
+// The outcome of a drift check as metrics in a file, for the textfile collector of Prometheus's node exporter: the
+// appliance itself knows no configuration files, and a job that no longer runs must be noticed, too.
 import { randomBytes } from 'node:crypto';
 import { chmod, rename, unlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';

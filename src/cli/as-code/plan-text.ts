@@ -1,4 +1,4 @@
-// Plan in words, for a person who has never seen one: each change with the fields that it sets, in signs that are
+// A plan as text, for a person who has never seen one: each change with the fields that it sets, with signs that are
 // explained at the end. Nothing in it can control a terminal.
 import type { JsonObject } from '../../model/json.ts';
 import { timestamp } from '../../model/timestamp.ts';

@@ -1,5 +1,5 @@
-// Changes that wait for approval, as apply meets them: the requests that they wait as, and what a request tells about a
-// change of several acts, of which some are done and the next one waits.
+// Changes that wait for approval during an apply: the ids of their requests, and the progress of a change that takes
+// several requests, some of them done and the next one pending.
 import type { ApprovalRequest } from '../../api/approvals.ts';
 import type { Client } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';

@@ -1,5 +1,5 @@
-// The world: the objects that an appliance has, as far as the caller may see them, read once for a plan. A caller who
-// may not list a kind may still see single objects of it.
+// World is the objects of an appliance, as far as the caller may see them, read once for a plan. A caller who may not
+// list a kind may still see single objects of it.
 import type { KindName } from '../../api/configuration.ts';
 import type { Desk, Found, Wanted } from './kind.ts';
 import { kinds } from './kind-table.ts';

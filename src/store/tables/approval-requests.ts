@@ -1,5 +1,5 @@
-// The tables of requests for approval and of the words about them. A request is open until it has ended; ended ones
-// stay for a while. What people are shown of a request is long, and read apart from the rest.
+// The tables of requests for approval and of the words (approvals and denials) on them. A request is open until it has
+// ended; ended ones stay for a while. What people are shown of a request is long, and read separately.
 import type { ResourceRef } from '../../model/activity-details.ts';
 import type { Act, RequestState } from '../../model/approval-rules.ts';
 import type { JsonObject } from '../../model/json.ts';

@@ -1,4 +1,4 @@
-// The table of rules of approvals. There are few, and all are looked at together.
+// The table of approval rules. There are few, and all are read together.
 import type { ApprovalTerms } from '../../model/approval-rules.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Row, Sql } from '../sql.ts';
