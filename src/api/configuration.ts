@@ -1,6 +1,7 @@
 // Configuration files, from which `kms apply` makes objects: the fields of each kind, put together from the bodies of
 // the endpoints that make and change them, the check of an object against them, and the JSON Schema of the files.
 import { z } from 'zod';
+import { mostProofs } from '../model/proof-limits.ts';
 import { type EndpointId, type EndpointOf, endpoints } from './endpoints.ts';
 import { problemOf, valueAt } from './input-problems.ts';
 import { tenantEndpoints } from './local/tenants.ts';
@@ -24,9 +25,6 @@ const newKey = bodyOf('createManagedKey').shape;
 const newRule = bodyOf('createApprovalRule').shape;
 const keyConfig = bodyOf('configureManagedKey').shape;
 const limitNames = tenantEndpoints.flatMap((each) => (each.id === 'limitTenant' ? Object.keys(each.body.shape) : []));
-
-/** Proofs of one API key. */
-const mostProofs = 20;
 
 const { kind: _, ...proofFields } = newProof;
 const proofKinds = ['aws', 'certificate', 'jwt'] as const;

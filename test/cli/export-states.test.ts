@@ -275,6 +275,11 @@ test('API keys: every option, flags of other programs, every kind of proof on an
     ]) {
       await add(proof);
     }
+    const twins = await make(`twins-${active}`);
+    const token = { kind: 'jwt', issuer: 'https://ci.example.org', audience: 'kms', subject: 'me' };
+    for (const proof of [{ kind: 'aws' }, { kind: 'certificate', issue: true }, token]) {
+      for (let n = 0; n < 2; n++) await call(d, 'POST', `/auth/apikeys/${twins}/proofs`, { active, ...proof });
+    }
   }
   assert.equal(await planOfExport(d), 'nothing');
 });

@@ -148,6 +148,8 @@ export interface Kind {
     differences: readonly Difference[],
     around: Around,
   ): readonly Problem[];
+  /** Sentences about the object that no difference tells, for people to note. */
+  notes?(wanted: Wanted, found: Found): readonly string[];
   /** Why a change cannot be made now; undefined if nothing speaks against it. */
   blockedBecause?(desk: Desk, found: Found, differences: readonly Difference[]): Promise<string | undefined>;
   /**

@@ -16,10 +16,11 @@ const longestCommon = 20;
 
 /** Lines of a plan; empty if there is nothing to say. */
 export function planLines(plan: PlannedChanges): readonly string[] {
-  const { steps, kept, unlisted } = plan;
+  const { steps, kept, notes: facts = [], unlisted } = plan;
   const lines = [
     ...steps.flatMap(stepLines),
     ...kept.map(({ kind, name, why }) => `! ${titled(kind, name)} stays: ${why}`),
+    ...facts.map(({ kind, name, text }) => `! ${titled(kind, name)}: ${text}`),
     ...unlisted.map(
       (kind) => `! nothing of ${kinds[kind].noun[1]} is removed: the flag ${kinds[kind].listFlag} is missing`,
     ),

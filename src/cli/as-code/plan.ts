@@ -55,9 +55,18 @@ interface Kept {
   readonly why: string;
 }
 
+/** A fact about an object of the files, besides what is changed. */
+interface ObjectNote {
+  readonly kind: KindName;
+  readonly name: string;
+  readonly text: string;
+}
+
 export interface PlannedChanges {
   readonly steps: readonly Step[];
   readonly kept: readonly Kept[];
+  /** Absent in plans that earlier versions have saved. */
+  readonly notes?: readonly ObjectNote[];
   /** Objects that are as the files say. */
   readonly unchanged: number;
   /** Kinds of which nothing is removed, since the caller cannot list them. */
@@ -117,7 +126,14 @@ export async function makePlan(
     return restorable ? { ...step, restorable } : step;
   });
   const changes = await inParallel(noted, (step) => judged(desk, step, sightOf(objects, sights, step)));
-  return { steps: [...changes, ...removals], kept, unchanged: objects.length - steps.length, unlisted };
+  const notes = objects.flatMap((object, at) => notesOn(object, sights[at]));
+  return { steps: [...changes, ...removals], kept, notes, unchanged: objects.length - steps.length, unlisted };
+}
+
+function notesOn(object: FileObject, { found, hidden }: Partial<Sight> = {}): ObjectNote[] {
+  if (!found || hidden !== undefined) return [];
+  const { kind, name } = object;
+  return (kinds[kind].notes?.(object, found) ?? []).map((text) => ({ kind, name, text }));
 }
 
 /** The files were compared, and no answer was read: what goes wrong then is a defect of this program. */

@@ -1,9 +1,11 @@
 // Proofs in the file of an API key, compared with those that the key has. A proof is known by what it trusts; one that
-// differs in that is another proof, which is added before the former one is removed.
+// differs in that is another proof, which is added before the former one is removed, as far as there is room for both.
 import { createHash, X509Certificate } from 'node:crypto';
 import type { Proof } from '../../api/proofs.ts';
 import { invalidField, KmsError } from '../../errors.ts';
 import { isJsonObject, type JsonObject, sameJson } from '../../model/json.ts';
+import { mostAccessKeys, mostProofs } from '../../model/proof-limits.ts';
+import { epochTimeOf, timestamp } from '../../model/timestamp.ts';
 import { checkedTrust, type TrustInput } from '../../model/trust.ts';
 import type { Problem } from './kind.ts';
 
@@ -15,12 +17,16 @@ const fieldsOfKind: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Changes that make the proofs of a key those of its file. */
-interface ProofChanges {
+export interface ProofChanges {
   readonly added: readonly JsonObject[];
   /** Those added of which a run that was cut off has left one. */
   readonly again: readonly JsonObject[];
+  /** Those whose certificate, or whose authority's, ends later in the file. */
+  readonly renewed: readonly { readonly proof: Proof; readonly by: JsonObject }[];
   readonly switched: readonly { readonly proof: Proof; readonly active: boolean }[];
   readonly removed: readonly Proof[];
+  /** Those of the removed that go before anything comes: they prove nothing, or leave no room for it. */
+  readonly first: readonly Proof[];
 }
 
 export function proofsIn(fields: JsonObject): readonly JsonObject[] {
@@ -36,6 +42,7 @@ export function proofChanges(
   const rest = new Set(shown.filter(({ kind }) => kind !== 'secret'));
   const added: JsonObject[] = [];
   const again: JsonObject[] = [];
+  const renewed: { proof: Proof; by: JsonObject }[] = [];
   const switched: { proof: Proof; active: boolean }[] = [];
   for (const each of wanted) {
     const identity = wantedIdentity(each);
@@ -53,9 +60,38 @@ export function proofChanges(
       continue;
     }
     rest.delete(proof);
+    if (isRenewal(each, proof)) renewed.push({ proof, by: each });
     if (proof.active !== active) switched.push({ proof, active });
   }
-  return { added, again, switched, removed: [...rest] };
+  const removed = [...rest];
+  return { added, again, renewed, switched, removed, first: makingRoom(shown, added, removed) };
+}
+
+function isRenewal({ kind, certificate, ca }: JsonObject, { notAfter }: Proof): boolean {
+  const end = kind === 'certificate' ? certificateIn(ca ?? certificate)?.end : undefined;
+  return end !== undefined && notAfter !== undefined && end > epochTimeOf(notAfter) && end > Date.now();
+}
+
+/** Proofs that go before others come; the oldest, where a limit leaves a choice. */
+function makingRoom(shown: readonly Proof[], added: readonly JsonObject[], removed: readonly Proof[]): Proof[] {
+  // One certificate, or one name by one authority, is one proof.
+  const isTaking = (proof: Proof): boolean => added.some((each) => isSameButName(each, proof));
+  const first = removed.filter((proof) => !proof.active || isTaking(proof));
+  const need = (most: number, isCounted: (proof: { readonly kind?: unknown }) => boolean): void => {
+    const count = (list: readonly { readonly kind?: unknown }[]): number => list.filter(isCounted).length;
+    const excess = count(shown) - count(first) + count(added) - most;
+    const others = removed.filter((proof) => isCounted(proof) && !first.includes(proof));
+    first.push(...others.slice(0, Math.max(0, excess)));
+  };
+  need(mostAccessKeys, ({ kind }) => kind === 'aws');
+  need(mostProofs, () => true);
+  return first;
+}
+
+function isSameButName(wanted: JsonObject, proof: Proof): boolean {
+  if (wanted.kind !== 'certificate' || proof.kind !== 'certificate' || wanted.issue === true) return false;
+  const identity = wantedIdentity({ ...wanted, name: proof.name });
+  return sameJson(shownIdentity(proof, identity), identity);
 }
 
 /** The identity of a proof in a file. */
@@ -64,17 +100,23 @@ function wantedIdentity(proof: JsonObject): JsonObject {
   if (kind === 'jwt') return { kind, name, ...jwtIdentity(proof) };
   if (kind === 'aws') return { kind, name };
   if (issue === true) return { kind, name, issued: true };
-  if (ca !== undefined) return { kind, name, fingerprint: fingerprintIn(ca), san: plainSan(san) };
+  if (ca !== undefined) return { kind, name, ...authorityIn(ca), san: plainSan(san) };
   return { kind, name, fingerprint: fingerprint ?? fingerprintIn(certificate) };
 }
 
 /** The same of a proof that is there, in the form of the one that it is compared with. */
 function shownIdentity(proof: Proof, { issued: isIssued }: JsonObject): JsonObject {
-  const { kind, name, fingerprint, san, issued } = proof;
+  const { kind, name, fingerprint, ca, san, issued } = proof;
   if (kind === 'jwt') return { kind, name, ...jwtIdentity({ ...proof }) };
   if (kind === 'aws') return { kind, name };
   if (issued && isIssued) return { kind, name, issued };
-  return { kind, name, fingerprint, ...(san !== undefined && { san: plainSan(san) }) };
+  return san === undefined ? { kind, name, fingerprint } : { kind, name, ...authorityIn(ca), san: plainSan(san) };
+}
+
+/** An authority is a name and a key, whatever its dates. */
+function authorityIn(ca: unknown): JsonObject {
+  const { fingerprint, subject } = certificateIn(ca) ?? {};
+  return { fingerprint, subject };
 }
 
 /** Undefined texts are left out, so that both sides have the same fields. */
@@ -102,14 +144,27 @@ function publicKeysIn({ keys }: JsonObject): unknown {
   return keys.filter(isJsonObject).map((key) => Object.fromEntries(members.map((name) => [name, key[name] ?? null])));
 }
 
-/** SHA-256 of the public key of the first certificate in a PEM text, in hex; undefined if there is none. */
-function fingerprintIn(pem: unknown): string | undefined {
+interface KnownCertificate {
+  /** SHA-256 of the public key, in hex. */
+  readonly fingerprint: string;
+  readonly subject: string;
+  /** The last moment of its validity, in epoch milliseconds. */
+  readonly end: number;
+}
+
+/** The first certificate in a PEM text; undefined if there is none. */
+function certificateIn(pem: unknown): KnownCertificate | undefined {
   try {
-    const spki = new X509Certificate(String(pem)).publicKey.export({ type: 'spki', format: 'der' });
-    return createHash('sha256').update(spki).digest('hex');
+    const { publicKey, subject, validTo } = new X509Certificate(String(pem));
+    const spki = publicKey.export({ type: 'spki', format: 'der' });
+    return { fingerprint: createHash('sha256').update(spki).digest('hex'), subject, end: Date.parse(validTo) };
   } catch {
     return undefined;
   }
+}
+
+function fingerprintIn(pem: unknown): string | undefined {
+  return certificateIn(pem)?.fingerprint;
 }
 
 function plainSan(san: unknown): string {
@@ -119,18 +174,22 @@ function plainSan(san: unknown): string {
 
 /** Problems of proofs that would be added, and of the list as a whole. */
 export function proofProblems(wanted: readonly JsonObject[], added: readonly JsonObject[]): Problem[] {
-  const labels = new Set<string>();
   return wanted.flatMap((proof, at): Problem[] => {
+    const before = wanted.slice(0, at);
     const path = ['proofs', at];
     const odd = Object.keys(proof).find(
       (field) => field !== 'kind' && !fieldsOfKind[String(proof.kind)]?.includes(field),
     );
     if (odd !== undefined) return [{ path: [...path, odd], message: `is not for proofs of the kind ${proof.kind}` }];
     const label = proofLabel(proof);
-    if (label !== undefined && labels.has(label)) {
+    const twins = label === undefined ? [] : before.filter((each) => proofLabel(each) === label);
+    // Their secrets would have one place; those that are there have none.
+    if (twins.length > 0 && [proof, ...twins].some((each) => added.includes(each))) {
       return [{ path, message: 'another proof of this kind has the same name: give each a name of its own' }];
     }
-    if (label !== undefined) labels.add(label);
+    if (proof.kind === 'aws' && before.filter(({ kind }) => kind === 'aws').length === mostAccessKeys) {
+      return [{ path, message: `an API key has at most ${mostAccessKeys} access keys` }];
+    }
     return added.includes(proof) ? newProblems(proof, path) : [];
   });
 }
@@ -159,9 +218,9 @@ function newProblems(proof: JsonObject, path: Problem['path']): Problem[] {
     return [{ path: [...path, 'san'], message: expected }];
   }
   const pem = certificate === undefined ? 'ca' : 'certificate';
-  return fingerprintIn(proof[pem]) === undefined
-    ? [{ path: [...path, pem], message: 'expected a certificate, PEM' }]
-    : [];
+  const { end } = certificateIn(proof[pem]) ?? {};
+  if (end === undefined) return [{ path: [...path, pem], message: 'expected a certificate, PEM' }];
+  return end < Date.now() ? [{ path: [...path, pem], message: `ended at ${timestamp(end)}` }] : [];
 }
 
 function trustProblems(proof: JsonObject, path: Problem['path']): Problem[] {
@@ -231,6 +290,30 @@ function keysText(jwks: JsonObject): string {
     .update(JSON.stringify(publicKeysIn(jwks)))
     .digest('hex');
   return `${ids.filter((id) => id !== '').join(' and ')} ${shortOf(digest)}`.trim();
+}
+
+/** The changes in lines for people, each with a sign before it. */
+export function changeWords({ added, renewed, switched, removed, first }: ProofChanges): readonly string[] {
+  const text = (proof: Proof): string => proofText({ ...proof });
+  return [
+    ...added.map((proof) => `+ ${proofText(proof)}`),
+    ...renewed.map(({ proof, by }) => `~ ${text(proof)}: until ${proof.notAfter} → ${endIn(by)}`),
+    ...switched.map(({ proof, active }) => `~ ${text(proof)}: switched ${active ? 'on' : 'off'}`),
+    ...removed.map((proof) => `- ${text(proof)}`),
+    ...first
+      .filter(({ active }) => active)
+      .map((proof) => `! ${text(proof)} goes before the new comes: there is no room for both`),
+  ];
+}
+
+function endIn({ ca, certificate }: JsonObject): string {
+  const { end } = certificateIn(ca ?? certificate) ?? {};
+  return end === undefined ? 'unknown' : timestamp(end);
+}
+
+/** A proof that lets nobody in any more, whatever comes. A pinned key outlives its certificate. */
+export function isEnded({ issued, san, notAfter }: Proof): boolean {
+  return (issued === true || san !== undefined) && notAfter !== undefined && epochTimeOf(notAfter) < Date.now();
 }
 
 /** The proof as a file has it. */

@@ -6,6 +6,7 @@ import { invalidField, KmsError } from '../../errors.ts';
 import type { ResourceRef } from '../../model/activity-details.ts';
 import { flagsOfText } from '../../model/flags.ts';
 import type { JsonObject } from '../../model/json.ts';
+import { mostAccessKeys, mostProofs } from '../../model/proof-limits.ts';
 import { checkedTrust, type TrustInput } from '../../model/trust.ts';
 import type { Tables } from '../../store/port.ts';
 import type { ApiKey } from '../../store/tables/api-keys.ts';
@@ -25,11 +26,6 @@ import {
   secretProof,
 } from './proof-answers.ts';
 import type { TokenVerifier } from './token-verifier.ts';
-
-/** Proofs of one API key, its secret included. */
-const mostProofs = 20;
-/** Access keys of one API key: two, so that they can be rotated. */
-const mostAccessKeys = 2;
 
 type NewProof = Answer<'addProof'>;
 type ProofInput = Body<'addProof'>;

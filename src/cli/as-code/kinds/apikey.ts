@@ -9,10 +9,21 @@ import { items } from '../../../client/pages.ts';
 import { KmsError } from '../../../errors.ts';
 import { canonicalBlock } from '../../../model/addresses.ts';
 import type { JsonObject } from '../../../model/json.ts';
+import { mostProofs } from '../../../model/proof-limits.ts';
 import { differing, grantedIn, plainFlags, present, withoutDefaults } from '../differing.ts';
 import type { Desk, Difference, Found, Kind, Problem, Wanted, Workplace } from '../kind.ts';
 import { keepingMark, marked, unmarked } from '../mark.ts';
-import { exportedProof, proofChanges, proofLabel, proofProblems, proofsIn, proofText } from '../proof-matching.ts';
+import {
+  changeWords,
+  exportedProof,
+  isEnded,
+  type ProofChanges,
+  proofChanges,
+  proofLabel,
+  proofProblems,
+  proofsIn,
+  proofText,
+} from '../proof-matching.ts';
 import { eachOrWaiting, waitsAs } from '../waiting.ts';
 import { ifAllowed, ifThere } from './account.ts';
 
@@ -105,44 +116,39 @@ function differences({ fields }: Wanted, found: FoundKey): Difference[] {
 }
 
 function proofDifferences(fields: JsonObject, found: FoundKey): Difference[] {
-  const { added, switched, removed } = changesOf(fields, found);
-  const words = [...added.map(addedText), ...switched.map(switchText), ...removed.map(removedText)];
+  const words = changeWords(changesOf(fields, found));
   if (words.length === 0) return [];
   return [{ field: 'proofs', before: found.fields.proofs, after: fields.proofs, words }];
 }
 
 /** Proofs that no appliance would take are told as problems: they count as added here. */
-function changesOf(
-  fields: JsonObject,
-  { proofs = [], keptProofs = [] }: Partial<FoundKey> = {},
-): ReturnType<typeof proofChanges> {
+function changesOf(fields: JsonObject, { proofs = [], keptProofs = [] }: Partial<FoundKey> = {}): ProofChanges {
   try {
     return proofChanges(proofsIn(fields), proofs, keptProofs);
   } catch (error) {
     if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
-    return { added: proofsIn(fields), again: [], switched: [], removed: [] };
+    return allNew(fields);
   }
+}
+
+function allNew(fields: JsonObject): ProofChanges {
+  return { added: proofsIn(fields), again: [], renewed: [], switched: [], removed: [], first: [] };
 }
 
 /** Whether each proof that is there, or is still missing, is part of the planned change; a secret may be lost. */
 function isBetween({ field, words = [] }: Difference, { fields }: Wanted, found: FoundKey): boolean {
   if (field === 'secret') return found.fields.secret === null;
   if (field !== 'proofs') return false;
-  const { added, again, switched, removed } = changesOf(fields, found);
+  const changes = changesOf(fields, found);
   const isRemnant = ({ kind, name, active, lastUsedAt }: Proof): boolean =>
-    !active && lastUsedAt === null && again.some((each) => each.kind === kind && (each.name ?? '') === name);
-  return (
-    added.every((proof) => words.includes(addedText(proof))) &&
-    switched.every((each) => words.includes(switchText(each)) || found.keptProofs?.includes(each.proof.id)) &&
-    removed.every((proof) => words.includes(removedText(proof)) || isRemnant(proof))
-  );
-}
-
-const addedText = (proof: JsonObject): string => `+ ${proofText(proof)}`;
-const removedText = (proof: Proof): string => `- ${proofText({ ...proof })}`;
-
-function switchText({ proof, active }: ReturnType<typeof proofChanges>['switched'][number]): string {
-  return `~ ${proofText({ ...proof })}: switched ${active ? 'on' : 'off'}`;
+    !active && lastUsedAt === null && changes.again.some((each) => each.kind === kind && (each.name ?? '') === name);
+  const left = changeWords({
+    ...changes,
+    switched: changes.switched.filter(({ proof }) => !found.keptProofs?.includes(proof.id)),
+    removed: changes.removed.filter((proof) => !isRemnant(proof)),
+    first: [],
+  });
+  return left.every((line) => words.includes(line));
 }
 
 function problems({ fields }: Wanted, found: FoundKey | undefined): Problem[] {
@@ -159,7 +165,24 @@ function problems({ fields }: Wanted, found: FoundKey | undefined): Problem[] {
     wrong.push({ path: ['expiresAt'], message: 'expected a time to come: the key would never work' });
   }
   const proofs = proofsIn(fields);
+  const secret = fields.secret ?? found?.fields.secret ?? true;
+  if (proofs.length === mostProofs && secret !== false) {
+    wrong.push({ path: ['proofs'], message: `an API key has at most ${mostProofs} proofs, its secret included` });
+  }
   return [...wrong, ...proofProblems(proofs, changesOf(fields, found).added)];
+}
+
+function notes({ fields }: Wanted, found: FoundKey): string[] {
+  const { renewed, removed } = changesOf(fields, found);
+  const going = new Set([...renewed.map(({ proof }) => proof), ...removed]);
+  const ended =
+    fields.proofs === undefined ? [] : (found.proofs ?? []).filter((each) => isEnded(each) && !going.has(each));
+  return [
+    ...(fields.accountId !== undefined && found.isAccountHidden
+      ? ['its account cannot be seen, and is left as it is']
+      : []),
+    ...ended.map((proof) => `its proof ${proofText({ ...proof })} ended at ${proof.notAfter}`),
+  ];
 }
 
 function secrets(wanted: Wanted, there: FoundKey | undefined): string[] {
@@ -247,7 +270,7 @@ async function create(desk: Workplace, wanted: Wanted, unfinished?: FoundKey): P
   const { keyid } = key;
   try {
     if (secret !== false) await desk.deliver({ label: 'apikey', text: `${key.key}\n` });
-    await changeProofs(desk, keyid, { added: proofsIn(fields), again: [], switched: [], removed: [] });
+    await changeProofs(desk, keyid, allNew(fields));
     if (isLater) await client.updateApiKey({ apikeyid: keyid, ...wholeOf(desk, fields) });
   } catch (cause) {
     // Its secret is kept: the next run goes on with this key.
@@ -312,15 +335,14 @@ async function update(
   if (changed.has('proofs')) await changeProofs(desk, found.id, changesOf(fields, found));
 }
 
-/** The new comes before the old goes, so that a program can always log in; what proves nothing makes room first. */
-async function changeProofs(desk: Workplace, keyid: string, changes: ReturnType<typeof proofChanges>): Promise<void> {
+/** The new comes before the old goes, so that a program can log in all the time, unless there is no room for both. */
+async function changeProofs(desk: Workplace, keyid: string, changes: ProofChanges): Promise<void> {
   const { client } = desk;
-  const { added, switched, removed } = changes;
-  const [live, off] = [true, false].map((active) => removed.filter((proof) => proof.active === active));
-  await eachOrWaiting(off ?? [], ({ id }) => client.removeProof({ keyid, proof: id }));
+  const { added, renewed, switched, removed, first } = changes;
+  await eachOrWaiting(first, ({ id }) => client.removeProof({ keyid, proof: id }));
   await eachOrWaiting(
     [
-      ...added.map((proof) => () => addProof(desk, keyid, proof)),
+      ...[...added, ...renewed.map(({ by }) => by)].map((proof) => () => addProof(desk, keyid, proof)),
       ...switched.map(
         ({ proof, active }) =>
           () =>
@@ -329,7 +351,8 @@ async function changeProofs(desk: Workplace, keyid: string, changes: ReturnType<
     ],
     (change) => change(),
   );
-  await eachOrWaiting(live ?? [], ({ id }) => client.removeProof({ keyid, proof: id }));
+  const last = removed.filter((proof) => !first.includes(proof));
+  await eachOrWaiting(last, ({ id }) => client.removeProof({ keyid, proof: id }));
 }
 
 /** The mark says that it is being made: a secret has no switch. */
@@ -405,6 +428,7 @@ export const apiKeyKind: Kind = {
   },
   differences,
   problems: (wanted, found) => problems(wanted, found),
+  notes,
   flagsFor,
   isHalfDone(wanted, found: FoundKey) {
     const { fields } = wanted;
