@@ -178,6 +178,14 @@ export async function startTofu(d: Desk, options: RunOptions = {}): Promise<Tofu
   return it;
 }
 
+/** Makes a resource that is found as it was made, and for which nothing is planned. */
+export async function settled(tofu: Tofu, type: string, config: Plain): Promise<Plain> {
+  const state = await tofu.make(type, config);
+  assert.deepEqual(await tofu.read(type, state), { state, problems: [] });
+  assert.deepEqual(await tofu.plan(type, state, config), { state, replaced: [], problems: [] });
+  return state;
+}
+
 interface ClientCertificate {
   readonly cert: string;
   readonly key: string;

@@ -2,7 +2,6 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
 import { stat, writeFile } from 'node:fs/promises';
 import { connect } from 'node:http2';
 import { connect as connectSocket } from 'node:net';
@@ -13,7 +12,7 @@ import { unknown } from '../../src/cli/provider/values.ts';
 import { message } from '../../src/client/protobuf.ts';
 import { person } from '../http/samples.ts';
 import { desk } from './kms.ts';
-import { call, type Plain, pluginEnv, startTofu, type Tofu } from './opentofu.ts';
+import { call, type Plain, pluginEnv, settled, startTofu, type Tofu } from './opentofu.ts';
 import { type ServedDesk, servedDesk } from './served.ts';
 import { serving } from './serving.ts';
 
@@ -23,14 +22,6 @@ const start = (d: ServedDesk, key?: string): Promise<Tofu> =>
 const pem = { type: 'pkcs8', format: 'pem' } as const;
 const pair = () =>
   generateKeyPairSync('x25519', { privateKeyEncoding: pem, publicKeyEncoding: { type: 'spki', format: 'pem' } });
-
-/** A resource that is found as it was made, and for which nothing is planned. */
-async function settled(tofu: Tofu, type: string, config: Plain): Promise<Plain> {
-  const state = await tofu.make(type, config);
-  assert.deepEqual(await tofu.read(type, state), { state, problems: [] });
-  assert.deepEqual(await tofu.plan(type, state, config), { state, replaced: [], problems: [] });
-  return state;
-}
 
 test('an account: planned, made, found the same, changed, imported and removed', async () => {
   await using d = await servedDesk();
@@ -339,6 +330,9 @@ test('the appliance of this machine, with limits of tenants; settings of the pro
   assert.deepEqual(await tofu.configure({ managed_by: 'infra' }), []);
   const state = await settled(tofu, 'kms_tenant_limits', { name: 'default', keyrings: 7 });
   assert.deepEqual([state.keyrings, state.users], [7, null]);
+  const lifted = await settled(tofu, 'kms_tenant_limits', { name: 'default', keyrings: -1, users: -1 });
+  assert.equal((await tofu.data('kms_tenant_limits', { name: 'default' })).state?.keyrings, null);
+  assert.deepEqual((await tofu.make('kms_tenant_limits', { name: 'default', keyrings: 7 }, lifted)).keyrings, 7);
   const unknownTenant = await tofu.plan('kms_tenant_limits', null, { name: 'other', keyrings: 1 });
   const made = await tofu.apply('kms_tenant_limits', null, unknownTenant.state, { name: 'other', keyrings: 1 });
   assert.match(made.problems[0]?.message ?? '', /no limits of the tenant other/);
@@ -441,52 +435,4 @@ test('malformed messages are refused, and the next one is answered', async () =>
   }
   assert.equal(tofu.said(), '');
   assert.equal((await tofu.call('/tfplugin6.Provider/GetMetadata')).all(4).length, 8);
-});
-
-test('no attribute has a name that the language keeps for itself, or cannot write', async () => {
-  // OpenTofu and Terraform read these before the provider sees a block.
-  const common = ['count', 'depends_on', 'for_each', 'lifecycle', 'provider', 'connection', 'provisioner', 'providers'];
-  const ofProvider = [
-    'alias',
-    'version',
-    'source',
-    'count',
-    'depends_on',
-    'for_each',
-    'lifecycle',
-    'locals',
-    'ephemeral',
-  ];
-  await using d = await servedDesk();
-  await using tofu = await start(d);
-  const { provider, resources, dataSources } = tofu.types;
-  const blocks = [
-    ...[resources, dataSources].flatMap((types) =>
-      Object.entries(types).map(([name, type]) => [name, type, common] as const),
-    ),
-    ['provider', provider, ofProvider] as const,
-  ];
-  assert.ok(blocks.length > 15);
-  for (const [block, [, attributes], taken] of blocks) {
-    for (const name of Object.keys(Object(attributes))) {
-      assert.match(name, /^[a-z][a-z0-9_]*$/, block);
-      assert.ok(!taken.includes(name), `${name} of ${block} is the language's own`);
-    }
-  }
-});
-
-test('the guide names types, attributes and settings that there are', async () => {
-  const page = readFileSync(new URL('../../docs/guide-opentofu.md', import.meta.url), 'utf8');
-  const blocks = [...page.matchAll(/```hcl\n(.*?)```/gs)].map(([, text = '']) => text).join('');
-  const named = [...blocks.matchAll(/^(resource|provider) "(\w+)"[^{]*\{\n(.*?)^\}/gms)];
-  assert.ok(named.length >= 6);
-  await using d = await servedDesk();
-  await using tofu = await start(d);
-  for (const [, kind, type = '', body = ''] of named) {
-    const attributes = [...body.matchAll(/^ {2}(\w+) +=/gm)].map(([, name = '']) => name);
-    assert.ok(attributes.length > 0);
-    const known = kind === 'provider' ? tofu.types.provider : tofu.types.resources[type];
-    assert.ok(Array.isArray(known), `${type} of the guide`);
-    for (const name of attributes) assert.ok(Object.hasOwn(Object(known[1]), name), `${name} of ${type}`);
-  }
 });

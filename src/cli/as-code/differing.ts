@@ -1,7 +1,8 @@
 // Comparison of an object as a file describes it with the one that the appliance has: only fields that the file names
 // count, each in the form in which the appliance shows it.
+import { isKnownFlag, likelyFlag } from '../../model/flags.ts';
 import { isJsonObject, type JsonObject, sameJson } from '../../model/json.ts';
-import type { Difference } from './kind.ts';
+import type { Difference, Found, Problem, Wanted } from './kind.ts';
 
 /** Fields of `wanted` that are other in `found`, both in canonical form. */
 export function differing(wanted: JsonObject, found: JsonObject): Difference[] {
@@ -28,6 +29,22 @@ export function plainFlags(flags: unknown): JsonObject {
 /** Names of the flags that grant something. */
 export function grantedIn(flags: unknown): readonly string[] {
   return Object.keys(plainFlags(flags));
+}
+
+/**
+ * Flags outside the table, which grant nothing here; one that the object has already is no slip of the pen. `accepting`
+ * is the option that takes them nevertheless.
+ */
+export function oddFlags({ fields }: Wanted, found: Found | undefined, accepting: string): readonly Problem[] {
+  const held = new Set(grantedIn(found?.fields.flags));
+  return Object.keys(Object(fields.flags))
+    .filter((flag) => !isKnownFlag(flag) && !held.has(flag.toLowerCase()))
+    .map((flag) => {
+      const near = likelyFlag(flag);
+      const question =
+        near === undefined ? `${accepting} accepts it for a program of your own` : `did you mean ${near}?`;
+      return { path: ['flags', flag], message: `grants nothing here; ${question}` };
+    });
 }
 
 /** Fields without those that have these defaults. */

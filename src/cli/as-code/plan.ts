@@ -2,10 +2,10 @@
 // and what stands against it. Making a plan changes nothing.
 import type { KindName } from '../../api/configuration.ts';
 import { KmsError } from '../../errors.ts';
-import { isKnownFlag, likelyFlag, parseFlags } from '../../model/flags.ts';
+import { isKnownFlag, parseFlags } from '../../model/flags.ts';
 import type { JsonObject } from '../../model/json.ts';
 import { nearest } from '../../model/nearest.ts';
-import { grantedIn } from './differing.ts';
+import { oddFlags } from './differing.ts';
 import { stateDigest } from './digest.ts';
 import { type FileObject, FileProblems } from './files.ts';
 import type { Around, Desk, Difference, Found, Path, Restorable, Wanted } from './kind.ts';
@@ -189,25 +189,13 @@ function checkObject(object: FileObject, { found, twins, isUnseen, hidden }: Sig
     const ids = twins.slice(0, 3).map(({ id }) => id);
     add(['name'], `${twins.length} ${kind.noun[1]} have this name (${ids.join(', ')}): give all but one another`);
   }
-  if (!options.anyFlag) for (const { path, message } of oddFlags(object.fields.flags, found)) add(path, message);
+  const odd = options.anyFlag ? [] : oddFlags(object, found, '--any-flag');
+  for (const { path, message } of odd) add(path, message);
   for (const { path, message } of missingReferences(object, check)) add(path, message);
   if (kind.onlyHere !== undefined && !around.isLocal) add(['kind'], kind.onlyHere);
   if (twins.length > 0 || isUnseen || hidden !== undefined) return;
   const differences = found ? kind.differences(object, found) : [];
   for (const { path, message } of kind.problems(object, found, differences, around)) add(path, message);
-}
-
-/** Flags outside the table, which grant nothing here; one that the object has already is no slip of the pen. */
-function oddFlags(flags: unknown, found: Found | undefined): { readonly path: Path; readonly message: string }[] {
-  const held = new Set(grantedIn(found?.fields.flags));
-  return Object.keys(Object(flags))
-    .filter((flag) => !isKnownFlag(flag) && !held.has(flag.toLowerCase()))
-    .map((flag) => {
-      const near = likelyFlag(flag);
-      const question =
-        near === undefined ? '; --any-flag accepts it for a program of your own' : `; did you mean ${near}?`;
-      return { path: ['flags', flag], message: `grants nothing here${question}` };
-    });
 }
 
 function missingReferences(object: FileObject, { world, objects }: Check) {

@@ -17,6 +17,8 @@ export interface Attribute {
   readonly isSensitive?: true;
   /** A text that is JSON: within lists, values cannot be of any type. */
   readonly isJson?: true;
+  /** Whether the API's field may be null, for none: null in a configuration leaves it as it is, so it says -1. */
+  readonly isNullable?: true;
   /** A change makes a new object in place of the old one. */
   readonly replaces?: true;
 }
@@ -68,12 +70,13 @@ function shapeOf(
   given: FieldSchema,
   definitions: Readonly<Record<string, FieldSchema>>,
   isComputed: boolean,
-): Pick<Attribute, 'about' | 'type' | 'nested'> {
+): Pick<Attribute, 'about' | 'type' | 'nested' | 'isNullable'> {
   const schema = resolved(given, definitions);
+  const isNullable = given.anyOf?.some(({ type }) => type === 'null');
   const about = given.description ?? schema.description ?? '';
   const items = schema.type === 'array' && schema.items && resolved(schema.items, definitions);
   const inner = items || schema;
-  if (!inner.properties) return { about, type: typeOf(schema, definitions) };
+  if (!inner.properties) return { about, type: typeOf(schema, definitions), ...(isNullable && { isNullable }) };
   const required = new Set(inner.required);
   const attributes = attributesOf(inner.properties, definitions, (name) =>
     isComputed ? 'computed' : required.has(name) ? 'required' : 'optional',
@@ -139,9 +142,13 @@ export function typeOfAttributes(attributes: Attributes): Type {
   return ['object', mapped(attributes, typeOfAttribute)];
 }
 
+/** Stands for null in attributes of fields that may be null, which are all numbers from 0 on. */
+const none = -1;
+
 /** A value as the API has it: fields by the API's names, without those that are null. */
 export function fieldOf(attribute: Attribute, value: Value): unknown {
-  const { nested, isJson } = attribute;
+  const { nested, isJson, isNullable } = attribute;
+  if (isNullable && value === none) return null;
   if (isJson && typeof value === 'string') return parsedJson(value);
   if (!nested || value === null) return jsonOf(value);
   if (nested.mode === 'single') return fieldsOfObject(nested.attributes, objectOf(value));
@@ -186,14 +193,21 @@ export function schemaMessage(about: string, attributes: Attributes): Uint8Array
   return message({ 1: 0, 2: [block] });
 }
 
+/** Texts of the API say what null means. */
+function aboutOf({ about, isNullable, origin }: Attribute): string {
+  if (!isNullable || origin === 'computed') return about;
+  const told = about.replace(/`?null`?(?=:)/, `\`${none}\``);
+  return told === about ? `${about}; \`${none}\`: none` : told;
+}
+
 function attributeMessages(attributes: Attributes): readonly Uint8Array[] {
   return Object.entries(attributes).map(([name, attribute]) => {
-    const { about, nested, origin, isSensitive } = attribute;
+    const { nested, origin, isSensitive } = attribute;
     const nesting = nested?.mode === 'list' ? 2 : 1;
     return message({
       1: name,
       2: nested ? undefined : JSON.stringify(typeOfAttribute(attribute)),
-      3: about,
+      3: aboutOf(attribute),
       4: origin === 'required',
       5: origin === 'optional' || origin === 'either',
       6: origin === 'computed' || origin === 'either',

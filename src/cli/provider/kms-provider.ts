@@ -47,6 +47,12 @@ const settings: Attributes = {
     type: 'bool',
     origin: 'optional',
   },
+  any_flag: {
+    about: '`true`: permissions are accepted that grant nothing in the appliance, for a program of your own',
+    field: '',
+    type: 'bool',
+    origin: 'optional',
+  },
 };
 
 const options = ['server', 'profile', 'api_key_file', 'ca_file', 'client_cert', 'client_key', 'tenant'] as const;
@@ -83,8 +89,9 @@ export function kmsProvider(cli: Cli): KmsProvider {
   }
 
   const isLocal = async () => (await connected()).connection.way !== 'network';
+  const isAnyFlag = () => configured.any_flag === true;
   const schemas = schemasOfKinds();
-  const all = Object.values(kinds).map((kind) => optionsFor(kind, schemas, { open, isLocal }));
+  const all = Object.values(kinds).map((kind) => optionsFor(kind, schemas, { open, isLocal, isAnyFlag }));
   const named = <T>(made: (options: KindOptions) => T): Record<string, T> =>
     Object.fromEntries(all.map((each) => [`kms_${each.kind.name.replaceAll('-', '_')}`, made(each)]));
   return {
@@ -104,7 +111,7 @@ export function kmsProvider(cli: Cli): KmsProvider {
   };
 }
 
-type Appliance = Pick<KindOptions, 'open' | 'isLocal'>;
+type Appliance = Pick<KindOptions, 'open' | 'isLocal' | 'isAnyFlag'>;
 
 function optionsFor(kind: Kind, schemas: Schemas, appliance: Appliance): KindOptions {
   const { description: about = '', properties: whole = {} } = schemas[kind.name] ?? {};

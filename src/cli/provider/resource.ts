@@ -3,6 +3,7 @@
 import { fileProblems } from '../../api/configuration.ts';
 import { KmsError } from '../../errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
+import { oddFlags } from '../as-code/differing.ts';
 import type { Found, Kind, Wanted, Workplace } from '../as-code/kind.ts';
 import { type Attribute, type Attributes, fieldOf, valueOfField } from './attributes.ts';
 import { keepsSecrets, noKeeper, noSecrets, type SecretPlace, secretAttributes, secretKeeper } from './kept-secrets.ts';
@@ -24,6 +25,8 @@ export interface KindOptions {
   open(secrets: SecretPlace): Promise<Workplace>;
   /** Whether the appliance is the one of this machine. */
   isLocal(): Promise<boolean>;
+  /** Whether flags are taken that grant nothing. */
+  isAnyFlag(): boolean;
 }
 
 const id: Attribute = { about: 'its id', field: '', type: 'string', origin: 'computed' };
@@ -272,8 +275,9 @@ async function refusals(
   const isLocal = await options.isLocal();
   if (kind.onlyHere !== undefined && !isLocal) return [{ path: [], message: kind.onlyHere }];
   const around = { isLocal, found: () => [], wanted: () => [], leaving: new Set<string>() };
+  const odd = options.isAnyFlag() ? [] : oddFlags(wanted, found, 'any_flag of the provider');
   const problems = kind.problems(wanted, found ?? alwaysThere(kind, wanted), differences, around);
-  const named = problems.map(({ path, message }) => ({
+  const named = [...odd, ...problems].map(({ path, message }) => ({
     ...problemAt(fields, path, message),
     isSolvedByNew: found !== undefined && fixed.has(String(path[0])),
   }));
