@@ -311,7 +311,7 @@ function endIn({ ca, certificate }: JsonObject): string {
   return end === undefined ? 'unknown' : timestamp(end);
 }
 
-/** A proof that lets nobody in any more, whatever comes. A pinned key outlives its certificate. */
+/** Whether the proof lets nobody in any more. A pinned key outlives its certificate. */
 export function isEnded({ issued, san, notAfter }: Proof): boolean {
   return (issued === true || san !== undefined) && notAfter !== undefined && epochTimeOf(notAfter) < Date.now();
 }
