@@ -15,7 +15,7 @@ test('the document and the pages come from the executable', async () => {
     '/docs/icon.svg': icon,
     ...Object.fromEntries(Object.entries(pages).map(([name, text]) => [`/docs/${name}`, text])),
   };
-  assert.equal(Object.keys(files).length, 24);
+  assert.equal(Object.keys(files).length, 25);
   for (const [path, text] of Object.entries(files)) {
     const answer = await fetch(url + path);
     assert.equal(answer.status, 200, path);
