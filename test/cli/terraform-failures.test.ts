@@ -129,7 +129,7 @@ test('what an update brings is made in one request, and goes on after each appro
     const plan = await tofu.plan('kms_apikey', state, config);
     const made = await tofu.apply('kms_apikey', state, plan.state, config);
     state = made.state ?? assert.fail('no state');
-    await mustBeKept(d, 'batch', state, `after ${asked.size} words`);
+    await mustBeKept(d, 'batch', state, `after ${asked.size} approvals`);
     if (made.problems.length === 0) break;
     const [id = ''] = made.problems[0]?.message.match(/appr_[0-9a-z]{26}/) ?? assert.fail(made.problems[0]?.message);
     assert.equal((await say(d.appliance, grace, id)).status, 200);

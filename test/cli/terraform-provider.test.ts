@@ -288,7 +288,7 @@ test('rules of approvals: a window is a word or a number, users are sets of name
     name: 'deletions',
     actions: ['key.*.delete'],
     approvers: { users: [username], flag: null },
-    words_needed: 1,
+    approvals_needed: 1,
   };
   for (const window of ['once', 3600]) await settled(tofu, 'kms_rule', { ...config, name: `r${window}`, window });
   const held = {
@@ -299,12 +299,12 @@ test('rules of approvals: a window is a word or a number, users are sets of name
   };
   const state = await settled(tofu, 'kms_rule', held);
   assert.equal(state.window, 'once');
-  assert.equal(state.words_needed, 1);
+  assert.equal(state.approvals_needed, 1);
   const { username: second } = (await person(d.appliance, { 'approval.give': true })).user;
-  const pair = { ...config, name: 'pair', approvers: { users: [username, second], flag: null }, words_needed: 2 };
+  const pair = { ...config, name: 'pair', approvers: { users: [username, second], flag: null }, approvals_needed: 2 };
   await settled(tofu, 'kms_rule', pair);
   assert.equal((await d.json('approval rule show pair --json')).count, 2);
-  assert.deepEqual((await tofu.validate('kms_rule', { ...pair, words_needed: 0 }))[0]?.path, ['words_needed']);
+  assert.deepEqual((await tofu.validate('kms_rule', { ...pair, approvals_needed: 0 }))[0]?.path, ['approvals_needed']);
   const { problems } = await tofu.apply('kms_rule', state, null, null);
   assert.match(JSON.stringify(problems), /appr_[0-9a-z]{26}/);
 });

@@ -83,7 +83,7 @@ function sendTls(url: string, cert: string): Send {
     });
 }
 
-/** A user of whom rules may ask for words. */
+/** A user who can approve, for rules to name. */
 export async function newApprover({ url, cert, kms }: ApproverPlace): Promise<Approver> {
   const name = `approver-${++approvers}`;
   const person = ['--email', `${name}@x.example`, '--first-name', 'A', '--last-name', 'B', '--json'];

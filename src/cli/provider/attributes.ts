@@ -45,7 +45,7 @@ export interface FieldSchema {
 }
 
 /** Names for fields whose own mean something to OpenTofu in every resource: it never shows those to a provider. */
-const otherNames: ReadonlyMap<string, string> = new Map([['count', 'words_needed']]);
+const otherNames: ReadonlyMap<string, string> = new Map([['count', 'approvals_needed']]);
 
 /** `maxEncryptCount` as `max_encrypt_count`. */
 function attributeName(field: string): string {

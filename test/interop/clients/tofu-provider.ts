@@ -107,7 +107,7 @@ export const tofuProvider: Client = {
         scenario('as a provider: init, plan, apply, again, drift, change, replace, import, destroy', (desk) =>
           lifeOfResources(desk, program),
         ),
-        scenario('as a provider: a rule of two, imported as it is, which goes once both have said so', (desk) =>
+        scenario('as a provider: a rule of two, imported as it is, which goes once both have approved it', (desk) =>
           ruleOfTwo(desk, program),
         ),
       ],
@@ -154,15 +154,15 @@ async function ruleOfTwo(desk: Desk, program: string): Promise<void> {
   const approvers = [await newApprover(desk), await newApprover(desk)];
   const users = JSON.stringify(approvers.map(({ name }) => name));
   const rule = `resource "kms_rule" "two" {
-  name         = "of two"
-  actions      = ["key.never.delete"]
-  approvers    = { users = ${users} }
-  words_needed = 2
+  name             = "of two"
+  actions          = ["key.never.delete"]
+  approvers        = { users = ${users} }
+  approvals_needed = 2
 }
 `;
   const { tofu, refused } = await workspace(desk, program, 'tofu-rule', { 'main.tf': head + rule });
   expect(await tofu('apply', '-auto-approve'), /1 added, 0 changed, 0 destroyed/);
-  expect(await desk.kms('approval', 'rule', 'show', 'of two'), /words needed +2\n/);
+  expect(await desk.kms('approval', 'rule', 'show', 'of two'), /approvals needed +2\n/);
   await tofu('plan', '-detailed-exitcode');
 
   // OpenTofu itself writes the configuration of what it imports.
