@@ -88,7 +88,8 @@ export function updateApprovalRule(
   needFuture(expires, now);
   const isFor = !sameJson(rule.approvers, draft.approvers);
   const vouched = vouch || isFor ? vouchedBy(tx, checked(others, draft), vouch ? {} : rule.vouched) : rule.vouched;
-  const after = settled(tx, rule, { ...checked(others, draft), vouched });
+  const changedRule = { ...checked(others, draft), vouched };
+  const after = { ...changedRule, awaits: stillAwaited(tx, rule, changedRule) };
   if (isFor) needFlag(tx, after);
   tx.approvalRules.update(after);
   const fieldsOf = (each: ApprovalRule) => ({ name: each.name, vouched: each.vouched, ...termsTold(each) });
@@ -186,22 +187,10 @@ function vouchedBy(tx: Tables, rule: ApprovalRule, before: Vouched): Vouched {
   return Object.fromEntries(approversOf(tx, rule).map(({ id }) => [id, before[id] ?? now]));
 }
 
-/**
- * The rule after a change, which awaits no more approvers than before: they could be the requester's own. Throws
- * `invalid` if it would need more words than it has approvers.
- */
-function settled(tx: Tables, former: ApprovalRule, rule: ApprovalRule): ApprovalRule {
-  const known = approversOf(tx, rule).filter(({ id }) => rule.vouched[id] !== undefined).length;
-  const awaits = Math.min(former.awaits, Math.max(0, rule.count - known));
-  const isMore = rule.count > former.count || rule.vouched !== former.vouched;
-  if (isMore && rule.count > known + awaits) {
-    const who = known === 1 ? 'approver' : 'approvers';
-    throw invalidField(
-      'count',
-      `is more than the ${known} ${who} for whom the rule vouches: --vouch adds those who came`,
-    );
-  }
-  return { ...rule, awaits };
+/** The approvers whom a changed rule still awaits: no more than before, since others could be the requester's own. */
+function stillAwaited(tx: Tables, former: ApprovalRule, { vouched, ...rule }: ApprovalRule): number {
+  const known = approversOf(tx, { ...rule, vouched }).filter(({ id }) => vouched[id] !== undefined).length;
+  return Math.min(former.awaits, Math.max(0, rule.count - known));
 }
 
 /** For the record, and for those who approve the change: the Users for whom the rule did not stand before. */

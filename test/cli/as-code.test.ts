@@ -316,7 +316,7 @@ test('mistakes are found before anything is done, each with its place and what w
     ['- kind: account\n  name: a\n  nots: x\n', /f\.yaml:3:3: unknown field 'nots' of account; did you mean notes\?/],
     ['kind: account\nname: a\nnotes: 7\n', /f\.yaml:3:1: notes: expected a string, got a number/],
     [`kind: account\nname: ${long}\n`, /f\.yaml:2:1: name: has at most 256 characters/],
-    ['kind: keyring\nname: a/b\n', /f\.yaml:2:1: name: has another form/],
+    ['kind: keyring\nname: a/b\n', /f\.yaml:2:1: name: does not have the right form/],
     ['kind: keyring\nname: a\n', /f\.yaml:2:1: name: a new keyring needs its publicKey/],
     ['kind: keyring\nname: a\npublicKey: AAAA\n', /f\.yaml:3:1: publicKey: expected an X25519/],
     [
@@ -363,7 +363,7 @@ test('mistakes are found before anything is done, each with its place and what w
       'kind: managed-key\nname: k\naliases: [a/b]\n---\nkind: managed-key\nname: l\naliases: [A/B]\n',
       /f\.yaml:3:11: aliases\.0: the managed key l of the files has it/,
     ],
-    ['kind: user\nname: b\nemail: a\nfirstName: A\nlastName: B\n', /f\.yaml:3:1: email: has another form than it may/],
+    ['kind: user\nname: b\nemail: a\nfirstName: A\nlastName: B\n', /f\.yaml:3:1: email: does not have the right form/],
     // Anchors end with their document, and come before what names them.
     ['kind: apikey\nname: a\nexpiresAt: *nope\n', /f\.yaml:3:12: there is no anchor &nope before it/],
     ['kind: account\nname: &n a\n---\nkind: account\nname: *n\n', /f\.yaml:5:7: there is no anchor &n before it/],

@@ -155,9 +155,9 @@ interface KnownCertificate {
 /** The first certificate in a PEM text; undefined if there is none. */
 function certificateIn(pem: unknown): KnownCertificate | undefined {
   try {
-    const { publicKey, subject, validTo } = new X509Certificate(String(pem));
+    const { publicKey, subject, validToDate } = new X509Certificate(String(pem));
     const spki = publicKey.export({ type: 'spki', format: 'der' });
-    return { fingerprint: createHash('sha256').update(spki).digest('hex'), subject, end: Date.parse(validTo) };
+    return { fingerprint: createHash('sha256').update(spki).digest('hex'), subject, end: validToDate.getTime() };
   } catch {
     return undefined;
   }
