@@ -240,13 +240,13 @@ test('--prune removes what has the mark and is in no file, and nothing else', as
   assert.deepEqual(names(steps).sort(), [
     'remove apikey ci',
     'remove apikey off',
-    'remove keyring payroll',
+    'remove keyring Payroll',
     'remove user ada',
   ]);
   assert.deepEqual(
     kept.map(({ name, why }: AnyJson) => `${name}: ${why}`),
     [
-      'orders: it is protected from deletion (deletionAllowed: false)',
+      'Orders: it is protected from deletion (deletionAllowed: false)',
       'billing: it has 2 API keys that would be deleted with it',
     ],
   );

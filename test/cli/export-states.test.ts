@@ -289,3 +289,60 @@ function jwks(): object {
     keys: [{ kty: 'OKP', crv: 'Ed25519', kid: 'one', alg: 'EdDSA', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }],
   };
 }
+
+test('capitals of names and aliases come from files, and go into them', async () => {
+  await using d = await timelyDesk();
+  const text = `kind: keyring
+name: RingOne
+publicKey: hSDwCYkwp1R0i33ctD73Wg2/Og0mOBr066SpjqqbTmo=
+config:
+  rotateAfter: 7200
+---
+kind: managed-key
+name: CaseKey
+type: aes256-gcm
+uses:
+  - encrypt
+  - decrypt
+aliases:
+  - b/Two
+  - My/App_1
+`;
+  await writeFile(d.path('all.yaml'), text);
+  const shown = async () => {
+    const { key } = await call(d, 'GET', '/managed-keys/casekey');
+    return [(await call(d, 'GET', '/ks/keyrings/ringone')).ring.displayName, key.displayName, ...key.aliases];
+  };
+  assert.equal((await over(d, 'apply -f all.yaml')).code, 0);
+  assert.deepEqual(await shown(), ['RingOne', 'CaseKey', 'b/Two', 'My/App_1']);
+  assert.equal(await planOfExport(d), 'nothing');
+  const exported = (await over(d, 'export')).stdout;
+  await using other = await timelyDesk();
+  await writeFile(other.path('all.yaml'), exported);
+  const made = await over(other, 'apply -f all.yaml --secrets-out secrets');
+  assert.equal(made.code, 0, made.stderr);
+  assert.equal((await over(other, 'export')).stdout, exported);
+  // A change keeps them, and none is needed for other capitals.
+  const changed = exported.replaceAll('My/App_1', 'MY/app_1').replace('b/Two', 'C/Three').replace('7200', '9000');
+  for (const [from, to] of [
+    [changed, ['RingOne', 'CaseKey', 'C/Three', 'My/App_1']],
+    [
+      changed.replace('RingOne', 'RINGONE').replace('CaseKey', 'casekey'),
+      ['RingOne', 'CaseKey', 'C/Three', 'My/App_1'],
+    ],
+  ] as const) {
+    await writeFile(d.path('all.yaml'), from);
+    assert.equal((await over(d, 'apply -f all.yaml')).code, 0);
+    assert.deepEqual(await shown(), to);
+    assert.equal(await said(d), 'nothing');
+  }
+  await writeFile(d.path('all.yaml'), `${text.replace('type:', 'deletionAllowed: true\ntype:')}`);
+  assert.equal((await over(d, 'apply -f all.yaml')).code, 0);
+  await writeFile(d.path('all.yaml'), '[]');
+  const gone = await over(d, 'apply -f all.yaml --prune --yes');
+  assert.deepEqual(
+    [gone.code, gone.stdout.match(/^removed .*$/gm)],
+    [0, ['removed managed key CaseKey', 'removed keyring RingOne']],
+    gone.stderr,
+  );
+});

@@ -10,11 +10,16 @@ import type { Difference, Found, Kind, Problem, Restorable, Wanted } from '../ki
 import { keepingMark, marked, unmarked } from '../mark.ts';
 import { ifThere } from './account.ts';
 
-function foundOf({ id, name, kem, publicKey, props }: KeyRing, config?: KeyRingConfig): Found {
+function foundOf({ id, displayName: name, kem, publicKey, props }: KeyRing, config?: KeyRingConfig): Found {
   const { props: own, ...mark } = unmarked(props);
   const { algos, rotateAfter, offlineDecrypt } = config ?? {};
   const detail = config && { keyProps: config.key.props, config: { algos, rotateAfter, offlineDecrypt } };
   return { id, name, fields: { publicKey, kem, props: own, ...detail }, ...mark };
+}
+
+/** The form in which names compare, and in which flags and paths have them. */
+function nameKey(name: string): string {
+  return name.toLowerCase();
 }
 
 /** The text of a public key as the appliance shows it: base64 of SPKI DER. */
@@ -72,7 +77,7 @@ export const keyringKind: Kind = {
   name: 'keyring',
   noun: ['keyring', 'keyrings'],
   listFlag: 'keyring.list',
-  nameKey: (name) => name.toLowerCase(),
+  nameKey,
   references: () => [],
   async list({ client }) {
     const found: Found[] = [];
@@ -80,20 +85,21 @@ export const keyringKind: Kind = {
     return found;
   },
   async find({ client }, name) {
-    const answer = await ifThere(client.getKeyring({ ringname: name, config: true }));
+    const answer = await ifThere(client.getKeyring({ ringname: nameKey(name), config: true }));
     return answer && foundOf(answer.ring, answer.config);
   },
   async detail({ client }, found, fields) {
     const isNeeded = fields === 'all' || fields.config !== undefined || fields.keyProps !== undefined;
     if (!isNeeded || found.fields.config !== undefined) return found;
-    const { ring, config } = await client.getKeyring({ ringname: found.name, config: true });
+    const { ring, config } = await client.getKeyring({ ringname: nameKey(found.name), config: true });
     return foundOf(ring, config);
   },
   differences,
   problems,
   flagsFor(wanted, found) {
-    if (!found) return ['keyring.create', ...(wanted?.fields.config ? [flagName('keyring.config', wanted.name)] : [])];
-    return [flagName(wanted ? 'keyring.config' : 'keyring.delete', found.name)];
+    if (!found)
+      return ['keyring.create', ...(wanted?.fields.config ? [flagName('keyring.config', nameKey(wanted.name))] : [])];
+    return [flagName(wanted ? 'keyring.config' : 'keyring.delete', nameKey(found.name))];
   },
   secrets: () => [],
   async restorable({ client }) {
@@ -113,15 +119,16 @@ export const keyringKind: Kind = {
       props: marked(props, managedBy),
       ...present({ keyProps: isJsonObject(keyProps) ? keyProps : undefined }),
     });
-    if (isJsonObject(config)) await client.putConfig({ ringname: wanted.name.toLowerCase(), config });
+    if (isJsonObject(config)) await client.putConfig({ ringname: nameKey(wanted.name), config });
   },
   async update({ client }, wanted, found, changes) {
-    await client.putConfig({ ringname: found.name, config: configChange(wanted, changes, found) });
+    await client.putConfig({ ringname: nameKey(found.name), config: configChange(wanted, changes, found) });
   },
   async remove({ client }, { name }) {
-    await client.deleteKeyring({ name });
+    await client.deleteKeyring({ name: nameKey(name) });
   },
-  async keptBecause({ client, caller }, { name }, { leaving, wanted }) {
+  async keptBecause({ client, caller }, found, { leaving, wanted }) {
+    const name = nameKey(found.name);
     const keys = wanted.filter(({ kind }) => kind === 'apikey');
     const uses = ({ flags, active }: JsonObject): boolean =>
       active !== false && grantedIn(flags).some((flag) => flag.startsWith(`keyring.${name}.`));

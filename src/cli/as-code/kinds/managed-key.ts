@@ -4,7 +4,7 @@ import type { ManagedKey } from '../../../api/managed-keys.ts';
 import type { InputOf } from '../../../client/client.ts';
 import { items } from '../../../client/pages.ts';
 import { flagName } from '../../../model/flags.ts';
-import type { JsonObject } from '../../../model/json.ts';
+import { type JsonObject, sameJson } from '../../../model/json.ts';
 import { type KeyState, movesFrom, stateAfter } from '../../../model/key-states.ts';
 import { type KeyType, type KeyUse, keyUses, usesProblem, usualUses } from '../../../model/key-types.ts';
 import { reservedKeyNames } from '../../../model/names.ts';
@@ -24,12 +24,12 @@ function foundOf(key: ManagedKey): FoundManagedKey {
   const { props, ...mark } = unmarked(key.props);
   return {
     id: key.id,
-    name: key.name,
+    name: key.displayName,
     latestVersion: key.latestVersion,
     fields: {
       type: key.type,
       uses: canonicalUses(key.uses),
-      aliases: key.aliases.map((alias) => alias.toLowerCase()).sort(),
+      aliases: aliasesIn(key.aliases),
       derived: key.derived,
       exportable: key.exportable,
       origin: key.origin,
@@ -45,6 +45,21 @@ function foundOf(key: ManagedKey): FoundManagedKey {
     },
     ...mark,
   };
+}
+
+/** The form in which names and aliases compare. */
+function nameKey(name: string): string {
+  return name.toLowerCase();
+}
+
+/** Each of them once, as it was given, in one order. */
+function aliasesIn(list: unknown): readonly string[] {
+  const known = new Map([list].flat().map((alias) => [nameKey(String(alias)), String(alias)]));
+  return [...known].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, alias]) => alias);
+}
+
+function aliasKeys(list: unknown): readonly string[] {
+  return aliasesIn(list).map(nameKey);
 }
 
 /** In one order; `export` is said by `exportable`. */
@@ -69,8 +84,10 @@ function wantedState({ state, ...dates }: JsonObject, found: JsonObject): unknow
 
 function differences({ fields }: Wanted, found: Found): Difference[] {
   const wanted = canonical(fields);
+  const { aliases } = found.fields;
+  const hasAliases = fields.aliases !== undefined && sameJson(aliasKeys(fields.aliases), aliasKeys(aliases));
   const state = fields.state === undefined ? {} : { state: wantedState(fields, found.fields) };
-  return differing({ ...wanted, ...state }, found.fields).filter(
+  return differing({ ...wanted, ...(hasAliases && { aliases }), ...state }, found.fields).filter(
     // It has begun: by the date, or before it.
     ({ field, after }) => !(field === 'activateAt' && isPast(after) && found.fields.state !== 'pre-active'),
   );
@@ -79,7 +96,7 @@ function differences({ fields }: Wanted, found: Found): Difference[] {
 function canonical(fields: JsonObject): JsonObject {
   const forms: Readonly<Record<string, (value: unknown) => unknown>> = {
     uses: canonicalUses,
-    aliases: (list) => [...new Set([list].flat().map((alias) => String(alias).toLowerCase()))].sort(),
+    aliases: aliasesIn,
     minDecryptVersion: (version) => Math.max(1, Number(version)),
   };
   return Object.fromEntries(Object.entries(fields).map(([field, value]) => [field, forms[field]?.(value) ?? value]));
@@ -186,26 +203,25 @@ function canMove(from: KeyState, to: unknown): boolean {
 
 /** An alias that another key has, and keeps. */
 function aliasProblems(wanted: Wanted, around: Around): Problem[] {
-  const aliases = canonical(wanted.fields).aliases;
-  if (!Array.isArray(aliases)) return [];
-  const own = wanted.name.toLowerCase();
-  const others = around.found('managed-key').filter(({ name }) => name !== own);
+  if (wanted.fields.aliases === undefined) return [];
+  const own = nameKey(wanted.name);
+  const others = around.found('managed-key').filter(({ name }) => nameKey(name) !== own);
   const kept = (other: Found, alias: string): boolean => {
     if (around.leaving.has(other.id)) return false;
-    const file = around.wanted('managed-key').find(({ name }) => name.toLowerCase() === other.name);
-    const after = file && canonical(file.fields).aliases;
-    return Array.isArray(after) ? after.includes(alias) : true;
+    const file = around.wanted('managed-key').find(({ name }) => nameKey(name) === nameKey(other.name));
+    return file?.fields.aliases === undefined || aliasKeys(file.fields.aliases).includes(alias);
   };
-  return aliases.flatMap((alias, at): Problem[] => {
+  return [wanted.fields.aliases].flat().flatMap((given, at): Problem[] => {
     const path = ['aliases', at];
-    if (others.some(({ name }) => name === alias)) return [{ path, message: `a managed key has the name ${alias}` }];
-    const twins = around.wanted('managed-key').filter(({ name }) => name.toLowerCase() !== own);
-    const twin = twins.find(({ name, fields }) => {
-      const { aliases = [] } = canonical(fields);
-      return name.toLowerCase() === alias || (Array.isArray(aliases) && aliases.includes(alias));
-    });
+    const alias = nameKey(String(given));
+    if (others.some(({ name }) => nameKey(name) === alias))
+      return [{ path, message: `a managed key has the name ${alias}` }];
+    const twins = around.wanted('managed-key').filter(({ name }) => nameKey(name) !== own);
+    const twin = twins.find(
+      ({ name, fields: { aliases = [] } }) => nameKey(name) === alias || aliasKeys(aliases).includes(alias),
+    );
     if (twin) return [{ path, message: `the managed key ${twin.name} of the files has it, too` }];
-    const holder = others.find((each) => Array.isArray(each.fields.aliases) && each.fields.aliases.includes(alias));
+    const holder = others.find((each) => aliasKeys(each.fields.aliases).includes(alias));
     return holder && kept(holder, alias)
       ? [{ path, message: `the managed key ${holder.name} has the alias ${alias}: a run before this one can free it` }]
       : [];
@@ -214,10 +230,10 @@ function aliasProblems(wanted: Wanted, around: Around): Problem[] {
 
 function flagsFor(wanted: Wanted | undefined, found: Found | undefined, changes: readonly Difference[]) {
   if (!found) return ['key.create'];
-  if (!wanted) return [flagName('key.delete', found.name)];
+  if (!wanted) return [flagName('key.delete', nameKey(found.name))];
   const fields = changes.map(({ field }) => field);
   const isState = (field: string): boolean => ['state', 'activateAt', 'deactivateAt'].includes(field);
-  const action = (needed: boolean, flag: string) => (needed ? [flagName(flag, found.name)] : []);
+  const action = (needed: boolean, flag: string) => (needed ? [flagName(flag, nameKey(found.name))] : []);
   return [
     ...action(
       fields.some((field) => field !== 'state'),
@@ -230,7 +246,7 @@ function flagsFor(wanted: Wanted | undefined, found: Found | undefined, changes:
 async function recentUse({ client, isUsedAllowed }: Desk, { name }: Found): Promise<string | undefined> {
   if (isUsedAllowed) return undefined;
   const since = String(Date.now() - dayLength);
-  const { dependents } = await client.listManagedKeyDependents({ key: name, since });
+  const { dependents } = await client.listManagedKeyDependents({ key: nameKey(name), since });
   const callers = new Set(dependents.map(({ caller }) => caller)).size;
   if (callers === 0) return undefined;
   return `${callers === 1 ? '1 caller' : `${callers} callers`} used it in the last 24 hours: --used goes on all the same`;
@@ -239,7 +255,7 @@ async function recentUse({ client, isUsedAllowed }: Desk, { name }: Found): Prom
 /** Changes of the configuration, then of aliases, then of the state; a key that is to stop does so first. */
 async function update(desk: Desk, wanted: Wanted, found: Found, changes: readonly Difference[]): Promise<void> {
   const { client, isUsedAllowed } = desk;
-  const key = found.name;
+  const key = nameKey(found.name);
   const changed = new Map(changes.map((change) => [change.field, change]));
   const state = changed.get('state')?.after as InputOf<'setManagedKeyState'>['state'] | undefined;
   const move = async (): Promise<void> => {
@@ -250,11 +266,10 @@ async function update(desk: Desk, wanted: Wanted, found: Found, changes: readonl
   const config = Object.fromEntries(Object.entries(named).filter(([field]) => changed.has(field)));
   if (changed.has('props')) config.props = keepingMark(named.props, found);
   if (Object.keys(config).length > 0) await client.configureManagedKey({ key, ...config });
-  const { before, after } = changed.get('aliases') ?? {};
-  const [had, has] = [before, after].map((list) => (Array.isArray(list) ? list.map(String) : []));
-  for (const alias of has?.filter((each) => !had?.includes(each)) ?? [])
-    await client.addManagedKeyAlias({ key, alias });
-  for (const alias of had?.filter((each) => !has?.includes(each)) ?? []) {
+  const { before = [], after = [] } = changed.get('aliases') ?? {};
+  const [had, has] = [new Set(aliasKeys(before)), new Set(aliasKeys(after))];
+  for (const alias of aliasesIn(after)) if (!had.has(nameKey(alias))) await client.addManagedKeyAlias({ key, alias });
+  for (const alias of [...had].filter((each) => !has.has(each))) {
     // It may have moved to another key already.
     await ifThere(client.removeManagedKeyAlias({ key, alias }));
   }
@@ -281,7 +296,7 @@ export const managedKeyKind: Kind = {
   name: 'managed-key',
   noun: ['managed key', 'managed keys'],
   listFlag: 'key.list',
-  nameKey: (name) => name.toLowerCase(),
+  nameKey,
   references: () => [],
   async list({ client }) {
     const found: Found[] = [];
@@ -291,7 +306,7 @@ export const managedKeyKind: Kind = {
   async find({ client }, name) {
     const answer = await ifThere(client.getManagedKey({ key: name }));
     // An id or an alias leads to a key of another name.
-    const isNamed = answer?.key.name === name.toLowerCase() && answer.key.deletedAt === undefined;
+    const isNamed = answer?.key.name === nameKey(name) && answer.key.deletedAt === undefined;
     return answer && isNamed ? foundOf(answer.key) : undefined;
   },
   differences,
@@ -315,20 +330,20 @@ export const managedKeyKind: Kind = {
     const { minDecryptVersion: _, minEncryptVersion: __, ...given } = wanted.fields;
     const aliases = Array.isArray(given.aliases) ? given.aliases.map(String) : [];
     const known = aliases.length > 0 ? await ifAllowed(list('managed-key')) : [];
-    const taken = new Set(known === 'unseen' ? [] : known.flatMap(({ fields }) => fields.aliases));
+    const taken = new Set(known === 'unseen' ? [] : known.flatMap(({ fields }) => aliasKeys(fields.aliases)));
     const [free, others] = [false, true].map((isTaken) =>
-      aliases.filter((alias) => taken.has(alias.toLowerCase()) === isTaken),
+      aliases.filter((alias) => taken.has(nameKey(alias)) === isTaken),
     );
-    const name = wanted.name.toLowerCase();
+    const { name } = wanted;
     const props = marked(wanted.fields.props, managedBy);
     // Cast: the schema has checked the fields; a new key has no other states.
     const body = { ...given, ...(given.aliases !== undefined && { aliases: free }), name, props };
     await client.createManagedKey(body as InputOf<'createManagedKey'>);
-    for (const alias of others ?? []) await client.addManagedKeyAlias({ key: name, alias });
+    for (const alias of others ?? []) await client.addManagedKeyAlias({ key: nameKey(name), alias });
   },
   update,
   async remove({ client, isUsedAllowed }, { name }) {
-    await client.deleteManagedKey({ key: name, ...(isUsedAllowed && { used: true }) });
+    await client.deleteManagedKey({ key: nameKey(name), ...(isUsedAllowed && { used: true }) });
   },
   async keptBecause(desk, found) {
     if (found.fields.deletionAllowed !== true) return 'it is protected from deletion (deletionAllowed: false)';
@@ -336,7 +351,8 @@ export const managedKeyKind: Kind = {
   },
   exported({ name, fields }) {
     // A secret is a value that somebody stored, and each appliance makes the authority of its certificates by itself.
-    const isOwn = fields.type === 'secret' || (fields.type === 'ecdsa-p256' && /^client-ca(?:-\d+)?$/.test(name));
+    const isOwn =
+      fields.type === 'secret' || (fields.type === 'ecdsa-p256' && /^client-ca(?:-\d+)?$/.test(nameKey(name)));
     if (isOwn) return undefined;
     const { state, ...rest } = fields;
     // Dates decide it, here and wherever the file is applied.
