@@ -257,3 +257,52 @@ test('an API key goes to the account of its file, whatever the uids look like', 
     assert.equal(await done(d, 'plan -f f.yaml'), 'nothing to do: 1 object is as the files say\n');
   }
 });
+
+test('--prune removes each of several that have one name', async () => {
+  await using d = await servedDesk();
+  const two = ['one', 'two'].map((name) => key(name, 'accountId: acc\n'));
+  await write(d, 'f.yaml', ['kind: account\nname: acc\n', ...two].join('---\n'));
+  await done(d, 'apply -f f.yaml');
+  const { data } = await d.json<{ data: SafeApiKey[] }>('apikey list --json');
+  const { keyid } = data.find(({ name }) => name === 'one') ?? {};
+  await d.appliance.call('PUT', '/auth/apikeyid', { apikeyid: keyid, op: 'replace', name: 'two' });
+  await write(d, 'f.yaml', '[]');
+  const plan = await d.kms('plan -f f.yaml --prune --out p.plan');
+  assert.match(plan.stdout, /^- API key two\n- API key two\n- account acc$/m);
+  assert.match(await done(d, 'apply p.plan --yes'), /removed API key two\nremoved API key two\nremoved account acc\n/);
+  assert.equal(await done(d, 'plan -f f.yaml --drift'), 'nothing to do: 0 objects are as the files say\n');
+});
+
+test('an export leaves out what the caller cannot see, says so, and has the rest', async () => {
+  await using d = await servedDesk();
+  await write(d, 'f.yaml', `${key('k', 'accountId: admin\n')}---\nkind: keyring\nname: ring\n${ring}\n`);
+  await done(d, 'apply -f f.yaml');
+  const { key: secret } = await d.appliance.keyWith('apikey.read', 'keyring.list', 'key.list');
+  const { args, env } = d.network(secret);
+  const all = await d.kms([...args, 'export'], { env });
+  assert.equal(all.code, 0, all.stderr);
+  assert.match(all.stdout, /^name: k$/m);
+  assert.doesNotMatch(all.stdout, /kind: keyring|accountId/);
+  assert.match(all.stderr, /^kms: 1 keyring left out: the permission flag keyring\.ring\.read is missing$/m);
+  assert.match(all.stderr, /^kms: \d API keys without the account: the permission flag account\.read is missing$/m);
+  await write(d, 'all.yaml', all.stdout);
+  await done(d, 'plan -f all.yaml');
+  const asked = await d.kms([...args, 'export', '--kind', 'keyring'], { env });
+  assert.deepEqual([asked.code, asked.stdout], [1, '']);
+});
+
+test('names and aliases that a deleted managed key still has go to new ones; those of others are told', async () => {
+  await using d = await servedDesk();
+  const managed = (name: string, aliases: string) =>
+    `kind: managed-key\nname: ${name}\ndeletionAllowed: true\naliases: ${aliases}\n`;
+  await write(d, 'f.yaml', `${managed('s1', '[X]')}---\n${managed('s2', '[Y, stays]')}`);
+  await done(d, 'apply -f f.yaml');
+  await write(d, 'f.yaml', `${managed('s3', '[Z]')}`);
+  await done(d, 'apply -f f.yaml --prune --yes');
+  await write(d, 'f.yaml', `${managed('n1', '[x, new]')}---\n${managed('y', '[]')}---\n${managed('s3', '[Z]')}`);
+  await done(d, 'apply -f f.yaml');
+  assert.equal(await done(d, 'plan -f f.yaml'), 'nothing to do: 3 objects are as the files say\n');
+  assert.match(await done(d, 'key show X'), /n1/);
+  await write(d, 'g.yaml', managed('z', '[]'));
+  await refused(d, 'plan -f g.yaml', /g\.yaml:2:1: name: the managed key s3 has it as an alias: a run before this one/);
+});

@@ -11,7 +11,7 @@ import { inParallel } from './parallel.ts';
 import { goingOn, type Step } from './plan.ts';
 import type { KeptSecret, ReservedPlaces, SecretPlaces } from './secret-places.ts';
 import { waitsAs } from './waiting.ts';
-import { World, wholeOf } from './world.ts';
+import { type Sight, World, wholeOf } from './world.ts';
 
 /** A step with the object that it is about, as the appliance has it now. */
 export interface Task {
@@ -39,9 +39,10 @@ export async function tasksOf(desk: Desk, steps: readonly Step[]): Promise<reado
   const world = new World(desk);
   await world.read(steps.map(({ kind }) => kind));
   const wanted = steps.map(({ kind, name, fields = {} }): Wanted => ({ kind, name, fields }));
-  const sights = await inParallel(await world.sights(wanted), async (sight, at) => {
-    const kind = steps[at]?.kind;
-    return kind && sight.found ? { ...sight, found: await wholeOf(desk, kind, sight.found) } : sight;
+  const sights = await inParallel(await world.sights(wanted), async (named, at) => {
+    const step = steps[at];
+    const sight = step ? sightFor(world, step, named) : named;
+    return step && sight.found ? { ...sight, found: await wholeOf(desk, step.kind, sight.found) } : sight;
   });
   const tasks = steps.flatMap((step, at): Task[] => {
     const sight = sights[at];
@@ -50,7 +51,8 @@ export async function tasksOf(desk: Desk, steps: readonly Step[]): Promise<reado
     const { found } = sight;
     const now = sight.twins.length > 0 ? 'several' : found && stateDigest(found);
     if (now === step.before) return [{ step, found }];
-    if (step.action === 'remove' ? !found : found && isDone(desk, step, object, found)) return [];
+    if (step.action === 'remove' ? !found && sight.twins.length === 0 : found && isDone(desk, step, object, found))
+      return [];
     const rest = found && restOf(desk, step, object, found);
     if (rest) return [{ step: rest, found }];
     const what = `${kinds[step.kind].noun[0]} ${step.name}`;
@@ -61,6 +63,12 @@ export async function tasksOf(desk: Desk, steps: readonly Step[]): Promise<reado
   const after = afterAll(tasks, wanted);
   await inParallel(tasks, (task) => needRemovable(desk, task, after, '; nothing was done'));
   return tasks;
+}
+
+/** A removal means the very object of its plan, whichever have its name by now. */
+function sightFor(world: World, { action, kind, id }: Step, named: Sight): Sight {
+  if (action !== 'remove' || id === undefined || !world.isListed(kind)) return named;
+  return { found: world.all(kind).find((each) => each.id === id), isUnseen: false, twins: [] };
 }
 
 function afterAll(tasks: readonly Task[], wanted: readonly Wanted[]): After {

@@ -32,14 +32,29 @@ export async function exportedObjects(desk: Desk, names: readonly KindName[], is
     const half = list.length - whole.length;
     if (half > 0) notes.push(`${half} ${kind.noun[half === 1 ? 0 : 1]} that a run has left unfinished left out`);
     const alone = whole.filter((found) => found.name !== '' && twins.get(kind.nameKey(found.name))?.length === 1);
-    const details = await inParallel(alone, async (found) => (await kind.detail?.(desk, found, 'all')) ?? found);
+    const hidden: string[] = [];
+    const details = await inParallel(alone, async (found) => {
+      try {
+        return (await kind.detail?.(desk, found, 'all')) ?? found;
+      } catch (error) {
+        if (isAsked || !isHidden(error)) throw error;
+        hidden.push(error.message);
+        return undefined;
+      }
+    });
+    if (hidden.length > 0)
+      notes.push(`${hidden.length} ${kind.noun[hidden.length === 1 ? 0 : 1]} left out: ${hidden[0]}`);
+    const lacks = Map.groupBy(details, (found) => found && kind.exportLacks?.(found));
+    for (const [what, { length }] of lacks) {
+      if (what !== undefined) notes.push(`${length} ${kind.noun[length === 1 ? 0 : 1]} without ${what}`);
+    }
     const left = whole.length - alone.length;
     if (left > 0)
       notes.push(
         `${left} ${kind.noun[left === 1 ? 0 : 1]} without a name of ${left === 1 ? 'its' : 'their'} own left out`,
       );
     for (const found of details) {
-      const fields = kind.exported(found);
+      const fields = found && kind.exported(found);
       if (fields) objects.push({ kind: name, name: found.name, ...fields });
     }
   }

@@ -176,6 +176,8 @@ export interface Kind {
   restorable?(desk: Desk): Promise<readonly Restorable[]>;
   /** Why it stays although it has the mark; undefined if it can go. */
   keptBecause?(desk: Desk, found: Found, after: After): Promise<string | undefined>;
+  /** A field that an exported file lacks, since the caller cannot see it, and why. */
+  exportLacks?(found: Found): string | undefined;
   /** The fields of an exported file, without those that have their defaults; undefined for what no file describes. */
   exported(found: Found): JsonObject | undefined;
 }

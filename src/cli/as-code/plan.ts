@@ -21,6 +21,8 @@ export interface Step {
   readonly action: Action;
   readonly kind: KindName;
   readonly name: string;
+  /** Id of an object that is removed: others may have its name. */
+  readonly id?: string;
   /** The object as the file has it; absent if it is removed. */
   readonly fields?: JsonObject;
   readonly differences: readonly Difference[];
@@ -347,6 +349,7 @@ async function removalsIn(
         action: 'remove',
         kind: name,
         name: found.name,
+        id: found.id,
         differences: [],
         before: stateDigest(wholes[at] ?? found),
         secrets: [],

@@ -311,9 +311,15 @@ function endIn({ ca, certificate }: JsonObject): string {
   return end === undefined ? 'unknown' : timestamp(end);
 }
 
-/** Whether the proof lets nobody in any more. A pinned key outlives its certificate. */
-export function isEnded({ issued, san, notAfter }: Proof): boolean {
-  return (issued === true || san !== undefined) && notAfter !== undefined && epochTimeOf(notAfter) < Date.now();
+/** Sentences about proofs that have ended and stay. A pinned key outlives its certificate. */
+export function endedProofs({ renewed, removed }: ProofChanges, shown: readonly Proof[]): readonly string[] {
+  const changed = new Set([...renewed.map(({ proof }) => proof), ...removed]);
+  return shown.flatMap((proof) => {
+    const { issued, san, notAfter } = proof;
+    const hasEnd = (issued === true || san !== undefined) && notAfter !== undefined && !changed.has(proof);
+    const isEnded = hasEnd && epochTimeOf(notAfter) < Date.now();
+    return isEnded ? [`its proof ${proofText({ ...proof })} ended at ${notAfter}`] : [];
+  });
 }
 
 /** The proof as a file has it. */

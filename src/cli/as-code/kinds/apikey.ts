@@ -15,8 +15,8 @@ import type { Desk, Difference, Found, Kind, Problem, Wanted, Workplace } from '
 import { keepingMark, marked, unmarked } from '../mark.ts';
 import {
   changeWords,
+  endedProofs,
   exportedProof,
-  isEnded,
   type ProofChanges,
   proofChanges,
   proofLabel,
@@ -173,16 +173,9 @@ function problems({ fields }: Wanted, found: FoundKey | undefined): Problem[] {
 }
 
 function notes({ fields }: Wanted, found: FoundKey): string[] {
-  const { renewed, removed } = changesOf(fields, found);
-  const going = new Set([...renewed.map(({ proof }) => proof), ...removed]);
-  const ended =
-    fields.proofs === undefined ? [] : (found.proofs ?? []).filter((each) => isEnded(each) && !going.has(each));
-  return [
-    ...(fields.accountId !== undefined && found.isAccountHidden
-      ? ['its account cannot be seen, and is left as it is']
-      : []),
-    ...ended.map((proof) => `its proof ${proofText({ ...proof })} ended at ${proof.notAfter}`),
-  ];
+  const isUnknown = fields.accountId !== undefined && found.isAccountHidden;
+  const ended = fields.proofs === undefined ? [] : endedProofs(changesOf(fields, found), found.proofs ?? []);
+  return [...(isUnknown ? ['its account cannot be seen, and is left as it is'] : []), ...ended];
 }
 
 function secrets(wanted: Wanted, there: FoundKey | undefined): string[] {
@@ -448,7 +441,10 @@ export const apiKeyKind: Kind = {
   async keptBecause({ caller }, { id }) {
     return id === caller ? 'it is the API key that this runs with' : undefined;
   },
-  exported({ name, fields: { secret, ...fields } }) {
-    return name === '' ? undefined : withoutDefaults({ ...fields, secret: secret ?? true }, defaults);
+  exportLacks: ({ isAccountHidden }: FoundKey) =>
+    isAccountHidden && 'the account: the permission flag account.read is missing',
+  exported({ name, fields: { secret, accountId, ...fields }, isAccountHidden }: FoundKey) {
+    const account = isAccountHidden ? {} : { accountId };
+    return name === '' ? undefined : withoutDefaults({ ...account, ...fields, secret: secret ?? true }, defaults);
   },
 };

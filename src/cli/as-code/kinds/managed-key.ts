@@ -3,6 +3,7 @@
 import type { ManagedKey } from '../../../api/managed-keys.ts';
 import type { InputOf } from '../../../client/client.ts';
 import { items } from '../../../client/pages.ts';
+import { KmsError } from '../../../errors.ts';
 import { flagName } from '../../../model/flags.ts';
 import { type JsonObject, sameJson } from '../../../model/json.ts';
 import { type KeyState, movesFrom, stateAfter } from '../../../model/key-states.ts';
@@ -106,12 +107,19 @@ function canonical(fields: JsonObject): JsonObject {
 const fixed = ['type', 'uses', 'derived', 'origin'] as const;
 
 function problems(wanted: Wanted, found: Found | undefined, changes: readonly Difference[], around: Around): Problem[] {
-  const own = found ? [...changeProblems(changes, found), ...versionProblems(wanted, found)] : newProblems(wanted);
+  const own = found
+    ? [...changeProblems(changes, found), ...versionProblems(wanted, found)]
+    : newProblems(wanted, around);
   return [...own, ...dateProblems(wanted, found), ...tagProblems(wanted), ...aliasProblems(wanted, around)];
 }
 
-function newProblems({ name, fields }: Wanted): Problem[] {
+function newProblems({ name, fields }: Wanted, around: Around): Problem[] {
   const wrong: Problem[] = [];
+  const holder = around.found('managed-key').find((each) => aliasKeys(each.fields.aliases).includes(nameKey(name)));
+  if (holder) {
+    const message = `the managed key ${holder.name} has it as an alias: a run before this one can free it`;
+    wrong.push({ path: ['name'], message });
+  }
   if (reservedKeyNames.has(name.toLowerCase()))
     wrong.push({ path: ['name'], message: 'no managed key can have this name' });
   // Casts: the schema has checked both.
@@ -276,6 +284,19 @@ async function update(desk: Desk, wanted: Wanted, found: Found, changes: readonl
   if (state === 'active') await move();
 }
 
+/** Takes these aliases from deleted keys, which have theirs until they are destroyed. Returns whether one had any. */
+async function freeOfDeleted(client: Desk['client'], names: readonly string[]): Promise<boolean> {
+  const wanted = new Set(names.map(nameKey));
+  let isFreed = false;
+  for await (const { id, aliases, deletedAt } of items(client.listManagedKeys, deletedToo)) {
+    for (const alias of deletedAt === undefined ? [] : aliasKeys(aliases).filter((each) => wanted.has(each))) {
+      await ifThere(client.removeManagedKeyAlias({ key: id, alias }));
+      isFreed = true;
+    }
+  }
+  return isFreed;
+}
+
 const defaults = {
   aliases: [],
   derived: false,
@@ -338,7 +359,13 @@ export const managedKeyKind: Kind = {
     const props = marked(wanted.fields.props, managedBy);
     // Cast: the schema has checked the fields; a new key has no other states.
     const body = { ...given, ...(given.aliases !== undefined && { aliases: free }), name, props };
-    await client.createManagedKey(body as InputOf<'createManagedKey'>);
+    const make = () => client.createManagedKey(body as InputOf<'createManagedKey'>);
+    await make().catch(async (error) => {
+      const problems = error instanceof KmsError ? Object.keys(error.fields ?? {}) : [];
+      const isTaken = problems.some((field) => field === 'name' || field === 'alias');
+      if (!isTaken || !(await freeOfDeleted(client, [name, ...(free ?? [])]))) throw error;
+      return make();
+    });
     for (const alias of others ?? []) await client.addManagedKeyAlias({ key: nameKey(name), alias });
   },
   update,
