@@ -508,6 +508,34 @@ test('what a managed key cannot become is said in the plan', async () => {
   assert.equal((await d.kms('apply -f f.yaml --used')).code, 0);
 });
 
+test('a managed key is not stopped for good without a word, nor while it is in use', async () => {
+  await using d = await withKey();
+  await d.json('key create k --exportable --json');
+  await d.kms('key encrypt k', { stdin: 'x' });
+  for (const [fields, isUse] of [
+    ['deactivateAt: 1000', true],
+    ['state: deactivated', true],
+    ['exportable: false', false],
+    ['state: compromised', false],
+  ] as const) {
+    await write(d, 'f.yaml', `kind: managed-key\nname: k\n${fields}\n`);
+    const { code, stderr } = await d.kms('apply -f f.yaml --yes');
+    if (isUse) assert.match(stderr, /1 caller used it in the last 24 hours.*; nothing was done/);
+    else assert.equal(code, 0, stderr);
+  }
+  for (const [name, fields] of [
+    ['a', 'deactivateAt: 1000'],
+    ['b', 'state: deactivated'],
+    ['c', 'state: compromised'],
+    ['d', 'exportable: false'],
+  ] as const) {
+    await d.json(`key create ${name} --exportable --json`);
+    await write(d, 'f.yaml', `kind: managed-key\nname: ${name}\n${fields}\n`);
+    assert.match((await d.kms('apply -f f.yaml')).stderr, /there is no terminal to ask at; add --yes to do it/);
+    assert.equal((await d.kms('apply -f f.yaml --yes')).code, 0);
+  }
+});
+
 test('control characters of what an appliance tells reach no terminal', async () => {
   await using d = await servedDesk();
   await d.json(['account', 'create', 'a', '--notes', '\u001b[2Jgone\u202e', '--json']);

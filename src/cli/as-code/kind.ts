@@ -150,6 +150,8 @@ export interface Kind {
   ): readonly Problem[];
   /** Sentences about the object that no difference tells, for people to note. */
   notes?(wanted: Wanted, found: Found): readonly string[];
+  /** Whether a change cannot be taken back. */
+  isFinal?(difference: Difference): boolean;
   /** Why a change cannot be made now; undefined if nothing speaks against it. */
   blockedBecause?(desk: Desk, found: Found, differences: readonly Difference[]): Promise<string | undefined>;
   /**

@@ -6,6 +6,7 @@ import { type Applied, applyTasks, type Task, tasksOf } from '../as-code/apply.t
 import { deskAt, type SeatedDesk } from '../as-code/desk.ts';
 import { exportedObjects, yamlOf } from '../as-code/export.ts';
 import { FilesRefused, readConfiguration } from '../as-code/files.ts';
+import { kinds } from '../as-code/kind-table.ts';
 import { writeDriftMetrics } from '../as-code/metrics.ts';
 import { makePlan, type PlannedChanges, type Step } from '../as-code/plan.ts';
 import { type Plan, readPlan, savePlan, sealedPlan } from '../as-code/plan-file.ts';
@@ -153,12 +154,13 @@ function needPossible(cli: ApplyCli, steps: readonly Step[], hasPlaces: boolean)
 
 /** Whether somebody loses something by it: what is removed, can then not be brought back, or was another's. */
 function isRemoving(step: Step): boolean {
-  const { action, differences, isUnfinished, restorable, adopts, owner } = step;
+  const { action, kind, differences, isUnfinished, restorable, adopts, owner } = step;
   const isProofLost = differences.some(({ words = [] }) => words.some((line) => line.startsWith('- ')));
   const isSecretLost = differences.some(({ field, after }) => field === 'secret' && after === false);
   const isTaken = adopts === true && owner !== undefined;
   const isMadeAgain = isUnfinished === true || restorable !== undefined;
-  return action === 'remove' || isProofLost || isSecretLost || isTaken || isMadeAgain;
+  const isFinal = differences.some((each) => kinds[kind].isFinal?.(each));
+  return action === 'remove' || isFinal || isProofLost || isSecretLost || isTaken || isMadeAgain;
 }
 
 async function report(cli: ApplyCli, made: Plan, tasks: readonly Task[], applied: Applied): Promise<number> {

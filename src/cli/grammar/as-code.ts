@@ -17,7 +17,7 @@ export const described = {
     text('NAME', 'the mark (props.managedBy) of what is made, and of what --prune removes'),
   ),
   '--any-flag': toggle('accept permissions that grant nothing in this appliance, for a program of your own'),
-  '--used': toggle('suspend and delete managed keys that were used in the last 24 hours, too'),
+  '--used': toggle('suspend, deactivate and delete managed keys that were used in the last 24 hours, too'),
 };
 
 export const asCode = {

@@ -333,9 +333,15 @@ export const managedKeyKind: Kind = {
   differences,
   problems,
   async blockedBecause(desk, found, changes) {
-    const isSuspended = changes.some(({ field, after }) => field === 'state' && after === 'suspended');
-    return isSuspended ? recentUse(desk, found) : undefined;
+    const isStopped = ({ field, after }: Difference): boolean =>
+      (field === 'state' && (after === 'suspended' || after === 'deactivated')) ||
+      (field === 'deactivateAt' && isPast(after));
+    return changes.some(isStopped) ? recentUse(desk, found) : undefined;
   },
+  isFinal: ({ field, after }) =>
+    (field === 'state' && (after === 'deactivated' || after === 'compromised')) ||
+    (field === 'deactivateAt' && isPast(after)) ||
+    (field === 'exportable' && after === false),
   flagsFor,
   secrets: () => [],
   async restorable({ client }) {
