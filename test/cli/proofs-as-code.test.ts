@@ -214,3 +214,20 @@ test('proofs that have ended are told, and certificates that have ended make non
     Date.now = real;
   }
 });
+
+test('a secret that another run added meanwhile is not lost, and is not made again', async () => {
+  await using d = await timelyDesk();
+  await file(d, []);
+  await settled(d);
+  await file(d, [], { secret: true });
+  const { app } = d.appliance;
+  const served = app.fetch.bind(app);
+  app.fetch = async (request, env) => {
+    if (request.method === 'POST' && /\/proofs$/.test(request.url)) await served(request.clone(), env);
+    return served(request, env);
+  };
+  const { code, stderr } = await apply(d);
+  app.fetch = served;
+  assert.deepEqual([code, /the API key has a secret/.test(stderr)], [1, true], stderr);
+  assert.equal((await d.kms('plan -f f.json')).stdout, 'nothing to do: 1 object is as the files say\n');
+});

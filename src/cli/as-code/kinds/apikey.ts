@@ -362,7 +362,7 @@ async function addSecret(desk: Workplace, fields: JsonObject, found: FoundKey): 
       await addProof(desk, found.id, { kind: 'secret' });
     } catch (error) {
       // Another run was faster: that secret is not lost.
-      if (error instanceof KmsError && error.code === 'conflict') await setProps(keepingMark(props, found));
+      if (error instanceof KmsError && error.code === 'invalid') await setProps(keepingMark(props, found));
       throw error;
     }
   }
