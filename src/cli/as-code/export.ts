@@ -31,7 +31,10 @@ export async function exportedObjects(desk: Desk, names: readonly KindName[], is
     const whole = list.filter(({ isUnfinished }) => !isUnfinished);
     const half = list.length - whole.length;
     if (half > 0) notes.push(`${half} ${kind.noun[half === 1 ? 0 : 1]} that a run has left unfinished left out`);
-    const alone = whole.filter((found) => found.name !== '' && twins.get(kind.nameKey(found.name))?.length === 1);
+    // By name: the order in which they were made is another one elsewhere.
+    const alone = whole
+      .filter((found) => found.name !== '' && twins.get(kind.nameKey(found.name))?.length === 1)
+      .sort((a, b) => (a.name < b.name ? -1 : 1));
     const hidden: string[] = [];
     const details = await inParallel(alone, async (found) => {
       try {
