@@ -72,7 +72,7 @@ export function furtherOf(tx: Tables, further: readonly Touched[]): FurtherAct[]
       ]),
     ],
     ...(ring !== undefined && { ring }),
-    ...(lost.length > 0 && { lost }),
+    ...(lost.length > 0 && { renamed: { from: lost, to: namesOf(tx, object) } }),
     ...(object && { object }),
   }));
 }

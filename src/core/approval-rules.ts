@@ -17,7 +17,7 @@ import { flagsOfText, isKnownFlag, likelyFlag } from '../model/flags.ts';
 import { type JsonObject, sameJson } from '../model/json.ts';
 import type { Tables } from '../store/port.ts';
 import type { ApprovalRule } from '../store/tables/approval-rules.ts';
-import { approversOf, isApprover, mostLookedAt } from './approvers.ts';
+import { approversOf, isApprover, lacking, mostLookedAt } from './approvers.ts';
 import type { Caller, Context } from './context.ts';
 import { vouchingProblem } from './persons.ts';
 import { userThing } from './users.ts';
@@ -61,7 +61,7 @@ export function createApprovalRule(ctx: Context, fields: Body<'createApprovalRul
   };
   needFuture(fields.expires, now);
   const vouched = vouchedBy(tx, checked(known, { ...draft, vouched: {}, awaits: 0 }), {});
-  const rule = { ...draft, vouched, awaits: Math.max(0, draft.count - Object.keys(vouched).length) };
+  const rule = { ...draft, vouched, awaits: lacking(tx, { ...draft, vouched, awaits: 0 }) };
   needFlag(tx, rule);
   tx.approvalRules.insert(rule);
   ctx.note({ object: ruleThing(rule), ...newlyVouched(tx, {}, rule), rule: termsTold(rule) });
@@ -89,7 +89,8 @@ export function updateApprovalRule(
   const isFor = !sameJson(rule.approvers, draft.approvers);
   const vouched = vouch || isFor ? vouchedBy(tx, checked(others, draft), vouch ? {} : rule.vouched) : rule.vouched;
   const changedRule = { ...checked(others, draft), vouched };
-  const after = { ...changedRule, awaits: stillAwaited(tx, rule, changedRule) };
+  // It awaits no more than before: others could be the requester's own.
+  const after = { ...changedRule, awaits: Math.min(rule.awaits, lacking(tx, changedRule)) };
   if (isFor) needFlag(tx, after);
   tx.approvalRules.update(after);
   const fieldsOf = (each: ApprovalRule) => ({ name: each.name, vouched: each.vouched, ...termsTold(each) });
@@ -185,12 +186,6 @@ type Vouched = ApprovalRule['vouched'];
 function vouchedBy(tx: Tables, rule: ApprovalRule, before: Vouched): Vouched {
   const now = tx.waysIn.last();
   return Object.fromEntries(approversOf(tx, rule).map(({ id }) => [id, before[id] ?? now]));
-}
-
-/** The approvers whom a changed rule still awaits: no more than before, since others could be the requester's own. */
-function stillAwaited(tx: Tables, former: ApprovalRule, { vouched, ...rule }: ApprovalRule): number {
-  const known = approversOf(tx, { ...rule, vouched }).filter(({ id }) => vouched[id] !== undefined).length;
-  return Math.min(former.awaits, Math.max(0, rule.count - known));
 }
 
 /** For the record, and for those who approve the change: the Users for whom the rule did not stand before. */

@@ -32,6 +32,12 @@ export function approversOf({ users }: Pick<Tables, 'users'>, rule: ApprovalRule
   return found;
 }
 
+/** Number of approvers whom a rule still lacks: those for whom it vouches may be gone. */
+export function lacking(tx: Pick<Tables, 'users'>, rule: ApprovalRule): number {
+  const known = approversOf(tx, rule).filter(({ id }) => rule.vouched[id] !== undefined);
+  return Math.max(0, rule.count - known.length);
+}
+
 /**
  * Has rules that still await approvers vouch for this User, if they are one by now: to be called once somebody has a
  * second factor, or other flags.
@@ -42,7 +48,8 @@ export function welcomeApprover({ tx, world }: { readonly tx: Transaction; reado
   if (!user || !canLogIn(user)) return;
   const now = tx.waysIn.last();
   for (const rule of awaiting.filter((each) => isApprover(each, user))) {
-    tx.approvalRules.update({ ...rule, vouched: { ...rule.vouched, [userId]: now }, awaits: rule.awaits - 1 });
+    const vouched = { ...rule.vouched, [userId]: now };
+    tx.approvalRules.update({ ...rule, vouched, awaits: lacking(tx, { ...rule, vouched }) });
     const object = { type: 'approval-rule', id: rule.id, name: rule.name } as const;
     const objects = [{ type: 'user', id: userId, name: user.username }] as const;
     tx.record(activityRecord(world, { keyid: userId, action: 'approval.vouch', deed: { object, objects } }));

@@ -108,14 +108,14 @@ export function mostKept(key: Pick<ManagedKey, 'props'>): number {
   return settingsOf(key).maxVersions || mostSecretVersions;
 }
 
-/** With a lower limit the next write destroys versions: rules for deleting the key hold for that, too. */
+/** With a lower limit the next writes destroy versions: rules for deleting the key hold for that, too. */
 export function touchVersions(
   ctx: Pick<Context, 'touches'>,
   key: ManagedKey,
   { props = key.props }: Partial<Pick<ManagedKey, 'props'>>,
 ): void {
   const most = mostKept({ props });
-  const isLower = key.path !== undefined && most < mostKept(key) && most < key.latestVersion;
+  const isLower = key.path !== undefined && most < mostKept(key) && key.latestVersion > 0;
   const object = { type: 'managed-key', id: key.id, name: key.name } as const;
   if (isLower) ctx.touches({ actions: ['key.delete'], ring: key.name, object });
 }

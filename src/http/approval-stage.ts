@@ -84,7 +84,8 @@ export function lookFor(
 
 /** The User, account or API key whose names an act may change. */
 function renamed(tx: Tables, operation: string, params: JsonObject, body: JsonObject): ResourceRef | undefined {
-  const { username, id } = params;
+  const { id } = params;
+  const username = operation === 'inviteUser' ? body.username : params.username;
   if (typeof username === 'string') {
     const user = tx.users.byUsername(username) ?? tx.users.byEmail(username);
     return user && userThing(user);
@@ -175,11 +176,11 @@ function actOf(
     }),
   );
   const names = [ringname, ...texts(params), ...before, ...namesOf(tx, object), ...namesOf(tx, deed?.object)];
-  const after = new Set(namesOf(tx, deed?.object));
+  const after = namesOf(tx, deed?.object);
   const isStill = thing !== undefined && deed?.object?.id === thing.id && isThere(tx, thing);
   return {
     actions,
-    lost: isStill ? before.filter((name) => !after.has(name)) : [],
+    renamed: isStill ? { from: before, to: after } : undefined,
     further: furtherOf(tx, ctx.further),
     ring: ringname === '' ? undefined : ringname,
     ringname,

@@ -11,9 +11,11 @@ import {
   unbreak,
   type Wait,
 } from '../core/approval-decision.ts';
+import { namesOf } from '../core/approval-objects.ts';
 import { shownFields } from '../core/approval-statement.ts';
 import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
+import { userThing } from '../core/users.ts';
 import { furtherActions } from '../model/approval-rules.ts';
 import { flagsOfText, operatorTenant } from '../model/flags.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
@@ -175,16 +177,17 @@ function plannedAct(
 ): PlannedAct {
   const user = userIn(tx, body);
   const isAdministrators = user && flagsOfText(user.flagsText).covers('*');
-  const names = [...Object.values(params), user?.id, user?.username].filter((each) => typeof each === 'string');
+  const names = Object.values(params).filter((each) => typeof each === 'string');
+  const object = user ? userThing(user) : null;
   const [recorded = ''] = acts;
   return {
     actions: isAdministrators && !acts.includes(administrator) ? [...acts, administrator] : acts,
-    objects: names,
+    objects: [...names, ...namesOf(tx, object)],
     itself: [],
     recorded,
     ringname: '',
     operation: `local:${id}`,
-    object: user ? { type: 'user', id: user.id, name: user.username } : null,
+    object,
     parameters: shownFields(keys, { ...params, ...query }),
     body: id === 'addCustodian' ? lastingOf(body) : body,
     isUse: false,

@@ -156,10 +156,15 @@ export interface Act {
   readonly ring?: string | undefined;
   /** Names and ids of what is concerned. */
   readonly objects: readonly string[];
-  /** Those of `objects` that the thing is no longer called afterwards. */
-  readonly lost?: readonly string[] | undefined;
+  /** Names of the thing before and after the act, if it loses some. */
+  readonly renamed?: Renamed | undefined;
   /** Acts on further things, which take flags of their own. */
   readonly further?: readonly FurtherAct[];
+}
+
+interface Renamed {
+  readonly from: readonly string[];
+  readonly to: readonly string[];
 }
 
 /** An act on a further thing. */
@@ -192,10 +197,10 @@ export function covers(pattern: Pattern, act: Act): boolean {
  * Whether the act takes from a thing the last name by which the rule means it: renaming it would get round the rule.
  */
 export function losesSome(pattern: Pattern, act: Act): boolean {
-  const { actions, objects, lost = [], further = [] } = act;
+  const { actions, renamed, further = [] } = act;
   const means = (names: readonly string[]): boolean =>
     pattern.objects.some((wanted) => wanted === '*' || names.some((name) => matches(wanted, name)));
-  const isLost = means(lost) && !means(objects.filter((name) => !lost.includes(name)));
+  const isLost = renamed !== undefined && means(renamed.from) && !means(renamed.to);
   const resources = new Set(pattern.actions.map(resourceOf));
   const concerns = (action: string): boolean =>
     resources.has('*') ||

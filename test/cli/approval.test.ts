@@ -34,17 +34,17 @@ function requestIn({ stderr, code }: Ran): string {
   return id ?? assert.fail(stderr);
 }
 
-test('a rule: made of a preset, listed, shown, changed and deleted', async () => {
+test('a rule: made of presets, listed, shown, changed and deleted', async () => {
   await using d = await servedDesk();
   const [ada, bob] = [(await person(d.appliance)).user, (await person(d.appliance)).user];
   const made = await d.kms([
-    ...'approval rule create deletions --preset delete-keys --action apikey.delete --approver'.split(' '),
-    ada.username,
+    ...'approval rule create deletions --preset delete-keys --preset export-keys'.split(' '),
+    ...`--action apikey.delete --approver ${ada.username}`.split(' '),
   ]);
   assert.equal(made.code, 0, made.stderr);
   assert.match(
     made.stdout,
-    /^actions +keyring\.\*\.delete key\.\*\.delete key\.\*\.erase-material tang\.delete tenant\.delete apikey\.delete$/m,
+    /^actions +keyring\.\*\.delete key\.\*\.delete key\.\*\.erase-material tang\.delete tenant\.delete key\.\*\.export apikey\.delete$/m,
   );
   assert.match(
     made.stderr,

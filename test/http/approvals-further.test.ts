@@ -39,6 +39,14 @@ const cases: Record<string, Case> = {
     },
     act: (a, username) => a.call('DELETE', `/auth/users/${username}`),
   },
+  'a lower number of versions destroys the only one with the next write': {
+    actions: ['key.*.delete'],
+    async make(a) {
+      await ok(a.call('POST', '/secrets/app%2Fx', { value: { text: '1' } }));
+      return '';
+    },
+    act: (a) => a.call('PUT', '/secrets/app%2Fx/metadata', { maxVersions: 1 }),
+  },
   'a lower number of versions destroys some': {
     actions: ['key.*.delete'],
     async make(a) {
@@ -56,6 +64,16 @@ const cases: Record<string, Case> = {
       return '';
     },
     act: (a) => a.call('DELETE', '/managed-keys/payroll/aliases/pay'),
+  },
+  'an alias is removed, spelt otherwise': {
+    actions: ['key.*.delete'],
+    objects: ['pay'],
+    async make(a) {
+      await ok(a.call('POST', '/managed-keys', { name: 'payroll' }));
+      await ok(a.call('POST', '/managed-keys/payroll/aliases', { alias: 'Pay' }));
+      return '';
+    },
+    act: (a) => a.call('DELETE', '/managed-keys/payroll/aliases/pAY'),
   },
   'an alias moves to another key': {
     actions: ['key.*.delete'],
@@ -100,6 +118,27 @@ const cases: Record<string, Case> = {
       return user.username;
     },
     act: (a, username) => a.call('PATCH', `/auth/users/${username}`, { email: 'ada@example.net' }),
+  },
+  'a User who is invited again gets another e-mail address': {
+    actions: ['user.delete'],
+    objects: ['ada@example.org'],
+    async make(a) {
+      const fields = { username: 'ada', email: 'ada@example.org', firstName: 'Ada', lastName: 'L' };
+      await ok(a.call('POST', '/auth/user/invite', fields));
+      return '';
+    },
+    act: (a) =>
+      a.call('POST', '/auth/user/invite', { username: 'ada', email: 'a@example.net', firstName: 'A', lastName: 'L' }),
+  },
+  'a link at the machine for a User whom the rule means by their address': {
+    actions: ['user.update'],
+    objects: ['*@example.org'],
+    async make(a) {
+      const { user } = await person(a, {});
+      await ok(a.call('PATCH', `/auth/users/${user.username}`, { email: 'ada@example.org' }));
+      return user.username;
+    },
+    act: (a, username) => a.call('POST', '/local/reset-link', { username }, { key: null, env: { local: true } }),
   },
 };
 

@@ -121,6 +121,15 @@ const orders: Record<string, (s: SetUp) => Promise<void>> = {
     );
     assert.equal((await say(s.a, ada, asked)).body.state, 'granted');
   },
+  'the rule first: who leaves before they are enough makes room': async (s) => {
+    await s.rule({ approvers: { flag: 'approval.give' }, count: 2 });
+    const gone = await s.enrol(await s.user(gives));
+    await ok(s.a.call('DELETE', `/auth/users/${gone.user.username}`));
+    const [ada, bob] = [await s.enrol(await s.user(gives)), await s.enrol(await s.user(gives))];
+    const asked = waits(await s.remove(s.a.root.key));
+    for (const who of [ada, bob]) await ok(say(s.a, who, asked));
+    assert.equal((await s.remove(s.a.root.key)).status, 200);
+  },
   'the rule first: a way into the account of who came takes their word away': async (s) => {
     const ada = await s.user(gives);
     await s.rule({ approvers: { flag: 'approval.give' } });

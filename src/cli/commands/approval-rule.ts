@@ -69,7 +69,7 @@ export async function show(cli: CliOf<typeof approvalRule.show>): Promise<void> 
 export async function update(cli: CliOf<typeof approvalRule.update>): Promise<void> {
   const none = cli.get('--clear-breakers');
   if (none && cli.get('--breaker').length > 0) throw cli.wrong('--breaker and --clear-breakers exclude each other');
-  const isOfActs = cli.get('--preset') !== undefined || cli.get('--action').length > 0;
+  const isOfActs = cli.get('--preset').length > 0 || cli.get('--action').length > 0;
   const changes = given({
     name: cli.get('--rename'),
     approvers: approversOf(cli),
@@ -108,19 +108,22 @@ function approvalsText(count: number): string {
 }
 
 function needActs(cli: Terms): void {
-  if (cli.get('--preset') !== undefined || cli.get('--action').length > 0) return;
-  throw cli.wrong('expected actions: --preset NAME, or --action FLAG, once or more');
+  if (cli.get('--preset').length > 0 || cli.get('--action').length > 0) return;
+  throw cli.wrong('expected actions: --preset NAME or --action FLAG, once or more');
 }
 
-/** The preset's actions and the further ones; undefined if none are given. */
+/** The actions of presets and the further ones; undefined if none are given. */
 async function actionsOf(cli: Terms, client: Client): Promise<string[] | undefined> {
-  const name = cli.get('--preset');
+  const names = cli.get('--preset');
   const further = cli.get('--action');
-  if (name === undefined) return further.length > 0 ? [...further] : undefined;
+  if (names.length === 0) return further.length > 0 ? [...further] : undefined;
   const { presets } = await client.listApprovalPresets();
-  const preset = presets.find((each) => each.name === name);
-  if (!preset) throw new KmsError('not-found', `the appliance knows no preset ${name}`);
-  return [...preset.actions, ...further];
+  const actions = names.flatMap((name) => {
+    const preset = presets.find((each) => each.name === name);
+    if (!preset) throw new KmsError('not-found', `the appliance knows no preset ${name}`);
+    return preset.actions;
+  });
+  return [...new Set([...actions, ...further])];
 }
 
 function approversOf(cli: Terms): { users: string[] } | { flag: string } | undefined {

@@ -20,6 +20,7 @@ import {
   oneOf,
   path,
   rest,
+  someOf,
   text,
   toggle,
 } from './declaration.ts';
@@ -41,7 +42,7 @@ function window(placeholder: string, about: string): Kind<'once' | number | unde
 }
 
 export const terms = {
-  '--preset': oneOf('NAME', 'the actions of this preset; see `kms approval rule presets`', presetNames),
+  '--preset': someOf('NAME', 'the actions of this preset; see `kms approval rule presets`', presetNames),
   '--action': list('FLAG', 'an action, named by its permission flag, wildcards allowed', 'flag'),
   '--object': list('NAME', 'only on this object: a name or id, * for any characters (default: any object)'),
   '--approver': list('USER', 'a user who may approve', 'user'),
