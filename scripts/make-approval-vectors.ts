@@ -444,11 +444,13 @@ verdicts.push({
 
 const keys = tenantKeys(new Map([[1, secret(7)]]));
 const since = numberOf('act 2.1');
-const head = (id: string, { hashes } = all): string => {
-  const place = { seq: since, hash: toBase64Url(hashes[since] ?? genesisHash()) };
+const head = (id: string, { hashes } = all, seq = since): string => {
+  const place = { seq, hash: toBase64Url(hashes[seq] ?? genesisHash()) };
   return encoded(JSON.stringify(signHead({ id, name: 'blue', limits: {}, keys }, place, start + 60_000)));
 };
-const later = all.text.split('\n').slice(since).join('\n');
+const after = (seq: number): string => all.text.split('\n').slice(seq).join('\n');
+const later = after(since);
+const betweenGlass = numberOf('act by glass 2') - 1;
 verdicts.push(
   {
     name: 'asked for before the export begins',
@@ -462,6 +464,14 @@ verdicts.push(
       '1 of them were asked for before this export begins, and were not checked',
       ...byGlass,
     ],
+  },
+  {
+    name: 'begins between breaking the glass and its act',
+    export: encoded(after(betweenGlass)),
+    head: head(tenant, all, betweenGlass),
+    valid: true,
+    upTo: history.length,
+    approvals: ['done with approval: 1', ...administratorMade, ...byGlass.slice(1)],
   },
   {
     name: 'a statement of another tenant than the head',

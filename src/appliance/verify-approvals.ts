@@ -99,8 +99,8 @@ const tooMuch = 'was done more often, or later, than was approved';
 const noGlass = 'was done by broken glass that no record tells of';
 
 export class ApprovalCheck {
-  /** The export begins with the first record of the log. */
-  readonly #isWhole: boolean;
+  /** Number of the record before the export's first one; 0 if it begins with the log. */
+  readonly #before: number;
   #tenant: string | undefined;
   readonly #requests = new Map<string, Request>();
   readonly #rules = new Map<string, Rule>();
@@ -111,9 +111,13 @@ export class ApprovalCheck {
   #acts = 0;
   #unchecked = 0;
 
-  constructor(isWhole: boolean, tenant?: string) {
-    this.#isWhole = isWhole;
+  constructor(before: number, tenant?: string) {
+    this.#before = before;
     this.#tenant = tenant;
+  }
+
+  get #isWhole(): boolean {
+    return this.#before === 0;
   }
 
   /** Undefined if nothing was done with approval or by broken glass. */
@@ -140,7 +144,9 @@ export class ApprovalCheck {
 
   /** The problem that only the end of the export shows. */
   end(): Problem | undefined {
-    const untold = this.#broken.find(({ glass }) => !this.#glass.has(glass));
+    // The breaking is recorded right before its act: the first record of a later part may be without.
+    const isCut = (record: number): boolean => !this.#isWhole && record === this.#before + 1;
+    const untold = this.#broken.find(({ record, glass }) => !this.#glass.has(glass) && !isCut(record));
     return untold && { seq: untold.record, problem: noGlass };
   }
 

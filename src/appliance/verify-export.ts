@@ -59,7 +59,7 @@ async function verifyRecords(
   const { start = chainStart } = expected;
   // Passkeys may be of RSA.
   startRsa();
-  const approvals = new ApprovalCheck(start.seq === 0, tenant);
+  const approvals = new ApprovalCheck(start.seq, tenant);
   let head = start;
   let count = 0;
   let wrong: { readonly seq: number; readonly problem: string } | undefined;

@@ -80,7 +80,7 @@ export async function beginEpoch(
               props: { from: origin.kind, madeAt: origin.madeAt, epoch: epoch.number },
             }),
           );
-          noteRestored({ tx, world });
+          noteRestored({ tx, world }, origin.kind);
         })
         .finally(() => tenant.close());
     }

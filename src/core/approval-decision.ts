@@ -182,7 +182,7 @@ export function unbreak({ tx, world }: Pick<Deciding, 'tx' | 'world'>, id: strin
  * Ends what has words in a restored backup, and notes broken glass if a rule covers restoring: the appliance that could
  * ask was not there.
  */
-export function noteRestored({ tx, world }: Pick<Deciding, 'tx' | 'world'>): void {
+export function noteRestored({ tx, world }: Pick<Deciding, 'tx' | 'world'>, from: 'backup' | 'shipped'): void {
   expireAnswered({ tx, world });
   const action = furtherActions.restore;
   const act = { actions: [action], objects: [], itself: [] };
@@ -190,7 +190,7 @@ export function noteRestored({ tx, world }: Pick<Deciding, 'tx' | 'world'>): voi
   const persons = vouchedByAny(tx.approvalRules.list());
   const id = world.newId('glass');
   const by = localCaller.id;
-  const reason = 'a backup was restored';
+  const reason = from === 'backup' ? 'a backup was restored' : 'the appliance goes on from its shipped copy';
   const at = world.now();
   tx.brokenGlass.insert({ id, at, by, reason, action, object: null, requestId: undefined, persons });
   const deed = { object: { type: 'broken-glass', id }, approval: { glass: id, action, reason } } as const;

@@ -6,7 +6,7 @@ import type { ApprovalRequest, ApprovalWord } from '../store/tables/approval-req
 import type { ApprovalRule } from '../store/tables/approval-rules.ts';
 import { rulesAt, rulesFor } from './approval-rules.ts';
 import { type Standing, standingOf } from './approval-words.ts';
-import { canLogIn } from './approvers.ts';
+import { canLogIn } from './persons.ts';
 
 /** Milliseconds by which the clocks of two nodes may differ. */
 const clockSkew = 60_000;

@@ -8,9 +8,9 @@ import type { Tables } from '../store/port.ts';
 import type { ApprovalRequest, ApprovalWord } from '../store/tables/approval-requests.ts';
 import type { ApprovalRule } from '../store/tables/approval-rules.ts';
 import { digestOf } from './approval-statement.ts';
-import { approversOf, canLogIn, isApprover } from './approvers.ts';
+import { approversOf, isApprover } from './approvers.ts';
 import type { Caller, Context } from './context.ts';
-import { askersOf, factorMarks, selfApprovalProblem, vouchingProblem } from './persons.ts';
+import { askersOf, canLogIn, factorMarks, selfApprovalProblem, vouchingProblem } from './persons.ts';
 import { sessionOf } from './sessions.ts';
 
 /** How far a request is, under one rule. */

@@ -6,6 +6,7 @@ import type { ApprovalRule } from '../store/tables/approval-rules.ts';
 import type { User } from '../store/tables/users.ts';
 import { activityRecord } from './activity.ts';
 import type { World } from './context.ts';
+import { canLogIn } from './persons.ts';
 
 /** Users looked through for holders of a flag. */
 export const mostLookedAt = 10_000;
@@ -14,10 +15,6 @@ export const mostLookedAt = 10_000;
 export function isApprover({ approvers }: ApprovalRule, user: Pick<User, 'id' | 'flagsText'>): boolean {
   if ('users' in approvers) return approvers.users.includes(user.id);
   return flagsOfText(user.flagsText).allows(approvers.flag);
-}
-
-export function canLogIn({ hasPassword, lastLoginAt }: User): boolean {
-  return hasPassword || lastLoginAt !== undefined;
 }
 
 /** Those who can log in, and are approvers. */

@@ -3,8 +3,13 @@
 import type { Tables } from '../store/port.ts';
 import type { ApprovalRule } from '../store/tables/approval-rules.ts';
 import type { BrokenGlass } from '../store/tables/broken-glass.ts';
+import type { User } from '../store/tables/users.ts';
 import { mostWays } from '../store/tables/ways-in.ts';
 import type { Caller } from './context.ts';
+
+export function canLogIn({ hasPassword, lastLoginAt }: User): boolean {
+  return hasPassword || lastLoginAt !== undefined;
+}
 
 type People = Pick<Tables, 'secondFactors' | 'waysIn'>;
 
@@ -104,17 +109,23 @@ function isOwnKey(waysIn: People['waysIn'], userId: string, id: string, after: n
 
 /**
  * Whether an identity may be who broke the glass: the same, one that they had a way into, or a User with a second
- * factor of theirs. Users for whom a rule vouched before are persons of their own; only if there were none, those for
- * whom one vouches now.
+ * factor of theirs. Users for whom a rule vouched before are persons of their own; only if none of them could
+ * acknowledge it any more, those for whom one vouches now.
  */
 export function isOfBreaker(
-  tables: People & Pick<Tables, 'approvalRules'>,
+  tables: People & Pick<Tables, 'approvalRules' | 'users'>,
   id: string,
   { by, persons }: Pick<BrokenGlass, 'by' | 'persons'>,
 ): boolean {
-  const known = Object.keys(persons).length > 0 ? persons : vouchedByAny(tables.approvalRules.list());
-  const could = behind(tables, id, (each) => known[each] ?? 0);
-  return !could || could.has(by) || shareFactors(tables, by, could);
+  const couldBe = (who: string, known: BrokenGlass['persons']): boolean => {
+    const could = behind(tables, who, (each) => known[each] ?? 0);
+    return !could || could.has(by) || shareFactors(tables, by, could);
+  };
+  const isLeft = Object.keys(persons).some((who) => {
+    const user = tables.users.byId(who);
+    return user && canLogIn(user) && !couldBe(who, persons);
+  });
+  return couldBe(id, isLeft ? persons : vouchedByAny(tables.approvalRules.list()));
 }
 
 /** The Users for whom one of the rules vouches, each with the last way in by then. */

@@ -89,8 +89,9 @@ export async function approveLocal(
   const acts = localActions[id];
   if (!acts) return undefined;
   const { world } = appliance;
-  const asked = { id, acts, request, given };
-  const tenants = concerned(open.tenants, id, request, given);
+  const named = tenantNamed(open.tenants, id, given);
+  const asked = { id, acts, request, given, named };
+  const tenants = concerned(open.tenants, id, request, named);
   let first: Wait | undefined;
   for (const handle of tenants) {
     const { waits } = await decide(world, handle, asked, needWords);
@@ -123,13 +124,15 @@ interface Asked {
   readonly acts: readonly string[];
   readonly request: ApiRequest;
   readonly given: Given;
+  /** The tenant that the act is about. */
+  readonly named: TenantHandle | undefined;
 }
 
 /** The decision in one tenant, or the request that waits there. */
 function decide(
   world: World,
   { store, tenant }: TenantHandle,
-  { id, acts, request, given }: Asked,
+  asked: Asked,
   decision: typeof decideAct | typeof needWords,
 ): Promise<{ readonly approval?: JsonObject | undefined; readonly waits?: Wait }> {
   return store.transaction((tx) => {
@@ -137,7 +140,7 @@ function decide(
     const before = lookBefore(ctx);
     if (!before) return {};
     try {
-      const approval = decision(ctx, plannedAct(tx, id, acts, request, given, tenant.keys), before);
+      const approval = decision(ctx, plannedAct(tx, asked, tenant.keys), before);
       return { approval: approval ?? undefined };
     } catch (error) {
       if (!(error instanceof NeedsWords)) throw error;
@@ -156,9 +159,13 @@ async function giveBack(world: World, used: readonly Used[], status: number): Pr
 }
 
 /** The tenants whose rules hold: the one that the act is about, or the operator's. */
-function concerned(tenants: OpenState['tenants'], id: LocalId, request: ApiRequest, { params }: Given): TenantHandle[] {
+function concerned(
+  tenants: OpenState['tenants'],
+  id: LocalId,
+  request: ApiRequest,
+  named: TenantHandle | undefined,
+): TenantHandle[] {
   if (/Tenant$/.test(id)) {
-    const named = typeof params.name === 'string' ? tenants.byName(params.name.toLowerCase()) : undefined;
     const operator = tenants.byName(operatorTenant);
     return [...new Set([named, operator])].filter((each) => each !== undefined);
   }
@@ -167,22 +174,29 @@ function concerned(tenants: OpenState['tenants'], id: LocalId, request: ApiReque
   return operator ? [operator] : [];
 }
 
+function tenantNamed(tenants: OpenState['tenants'], id: LocalId, { params }: Given): TenantHandle | undefined {
+  return /Tenant$/.test(id) && typeof params.name === 'string' ? tenants.byName(params.name.toLowerCase()) : undefined;
+}
+
 function plannedAct(
   tx: Transaction,
-  id: LocalId,
-  acts: readonly string[],
-  request: ApiRequest,
-  { params, query, body }: Given,
+  { id, acts, request, given: { params, query, body }, named }: Asked,
   keys: Parameters<typeof shownFields>[0],
 ): PlannedAct {
   const user = userIn(tx, body);
   const isAdministrators = user && flagsOfText(user.flagsText).covers('*');
   const names = Object.values(params).filter((each) => typeof each === 'string');
-  const object = user ? userThing(user) : null;
+  const tenant = named && ({ type: 'tenant', id: named.tenant.id, name: named.tenant.name } as const);
+  const object = user ? userThing(user) : (tenant ?? null);
+  const { name } = body;
   const [recorded = ''] = acts;
   return {
     actions: isAdministrators && !acts.includes(administrator) ? [...acts, administrator] : acts,
     objects: [...names, ...namesOf(tx, object)],
+    renamed:
+      id === 'updateTenant' && tenant && typeof name === 'string'
+        ? { from: [tenant.id, tenant.name], to: [tenant.id, name] }
+        : undefined,
     itself: [],
     recorded,
     ringname: '',

@@ -7,7 +7,7 @@ import { behind } from '../../src/core/persons.ts';
 import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
 import { type Approver, approver, code, ids, say, waits } from '../support/approvers.ts';
 import { prng } from '../support/prng.ts';
-import { addTotp, goodPassword, makeRing, makeRule, person } from './samples.ts';
+import { addTotp, goodPassword, makeRing, makeRule, ok, person } from './samples.ts';
 
 const local = { key: null, env: { local: true } };
 const deletes = { 'keyring.*.delete': true };
@@ -462,6 +462,35 @@ test('nor with a User for whom a rule vouches only since then', async () => {
     a.call('POST', `/approvals/broken-glass/${glass.id}/acknowledge`, undefined, { key });
   assert.equal((await acknowledge(evil.key)).status, 403);
   assert.equal((await acknowledge(grace.key)).status, 200);
+});
+
+test('if none of those is left for whom a rule vouched before, one for whom a rule vouches now acknowledges it', async (t) => {
+  const all = { 'approval.rule': true };
+  const losses = {
+    'the approver is deleted': (a: Appliance, name: string) => a.call('DELETE', `/auth/users/${name}`),
+    'another could have got into their account': (a: Appliance, name: string) =>
+      a.call('PATCH', `/auth/users/${name}`, { email: 'new@example.net' }),
+  };
+  for (const [loss, lose] of Object.entries(losses)) {
+    await t.test(loss, async () => {
+      const a = await testAppliance();
+      const [ada, cy] = [await approver(a, all), await approver(a, all)];
+      const { name } = await makeRing(a);
+      const rule = await makeRule(a, { objects: [name], approvers: { users: ids(ada) } });
+      await ok(lose(a, ada.user.username));
+      const headers = { 'Kms-Break-Glass': 'she left' };
+      const breaking = { ...local, headers };
+      await ok(a.call('DELETE', `/ks/keyrings/${name}`, undefined, breaking));
+      const [glass] = (await a.call('GET', '/approvals/broken-glass')).body.broken;
+      const acknowledge = () =>
+        a.call('POST', `/approvals/broken-glass/${glass.id}/acknowledge`, undefined, { key: cy.key });
+      // The administrator at the machine made them.
+      assert.equal((await acknowledge()).status, 403);
+      const changes = { approvers: { users: ids(cy) } };
+      await ok(a.call('PATCH', `/approvals/rules/${rule.id}`, changes, breaking));
+      assert.equal((await acknowledge()).status, 200);
+    });
+  }
 });
 
 test('glass broken for a request lets pass what its breaker may break, as long as they are there', async (t) => {

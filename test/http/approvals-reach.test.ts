@@ -95,6 +95,29 @@ test('a local act under the rules of two tenants takes a word of each, and no mo
   assert.deepEqual(called, ['deleteTenant']);
 });
 
+test('a rule means a tenant by its name or id, and keeps to it when it is renamed', async () => {
+  const called: string[] = [];
+  const tenants = [
+    { name: 'default', hosts: ['kms.test'] },
+    { name: 't2', hosts: ['t2.test'] },
+  ];
+  const a = await testAppliance({ tenants, local: handlers(called) });
+  const ada = await approver(a);
+  const id = a.tenants[1]?.handle.tenant.id;
+  for (const object of ['t2', id]) {
+    const rule = { actions: ['tenant.delete'], objects: [object], approvers: { users: ids(ada) } };
+    const made = await makeRule(a, rule);
+    waits(await a.call('DELETE', '/local/tenants/t2', {}, local));
+    const renamed = await a.call('PATCH', '/local/tenants/t2', { name: 'zeta' }, local);
+    if (object === 't2') waits(renamed);
+    await a.call('PATCH', '/local/tenants/t2', { hosts: ['other.test'] }, local);
+    assert.deepEqual(called.splice(0), object === 't2' ? ['updateTenant'] : ['updateTenant', 'updateTenant']);
+    const removal = () => a.call('DELETE', `/approvals/rules/${made.id}`);
+    await say(a, ada, waits(await removal()));
+    assert.equal((await removal()).status, 200);
+  }
+});
+
 test('what a local act that is refused used up is given back, broken glass too', async () => {
   let isThere = false;
   const deleteTenant = async () => {
