@@ -353,7 +353,7 @@ test('a restored backup is broken glass where a rule says so', async () => {
   const ada = await approver(a);
   const [seat] = a.tenants;
   const restored = async () => {
-    await seat?.handle.store.transaction((tx) => noteRestored({ tx, world: a.world }));
+    await seat?.handle.store.transaction((tx) => noteRestored({ tx, world: a.world }, 'backup'));
     return (await a.call('GET', '/approvals/broken-glass')).body.broken.length;
   };
   assert.equal(await restored(), 0);
@@ -370,7 +370,7 @@ test('a restored store forgets the words that were said until then, and only tho
   const granted = waits(await remove());
   for (const who of [ada, bob]) await say(a, who, granted);
   const [seat] = a.tenants;
-  await seat?.handle.store.transaction((tx) => noteRestored({ tx, world: a.world }));
+  await seat?.handle.store.transaction((tx) => noteRestored({ tx, world: a.world }, 'backup'));
   const id = waits(await remove(key));
   assert.notEqual(id, granted);
   assert.equal((await a.call('GET', `/approvals/requests/${granted}`)).body.state, 'expired');
