@@ -12,7 +12,7 @@ export function errorText(error: unknown): string {
     return 'The service cannot be reached. Are you connected to the network?';
   }
   const waiting = approvalIn(error);
-  return waiting ? waitingText(waiting) : sentence(error.message);
+  return waiting ? waitingText(waiting, error.message) : sentence(error.message);
 }
 
 /** The approval request that a refusal names. */
@@ -33,10 +33,13 @@ export function approvalIn(error: unknown): WaitingAct | undefined {
   return { id, needed, given };
 }
 
-function waitingText({ needed, given }: WaitingAct): string {
+function waitingText({ needed, given }: WaitingAct, message: string): string {
+  // If too few approvers could approve it now, the appliance says why, and what helps.
+  const [, lack] = / is pending; (?!try again)(.+)$/s.exec(message) ?? [];
+  const then = lack === undefined ? 'Try again once it is approved.' : sentence(lack);
   const words = needed === 1 ? '1 approval' : `${needed} approvals`;
   const so = given === 0 ? '' : ` and has ${given} so far`;
-  return `Nothing was done yet: this needs ${words} by others${so}. Try again once it is approved.`;
+  return `Nothing was done yet: this needs ${words} by others${so}. ${then}`;
 }
 
 /** A message of the appliance, which is lower case without a full stop, as a sentence. */

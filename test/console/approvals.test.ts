@@ -179,6 +179,11 @@ test('an act that waits is told as such, with its request', () => {
     errorText(waiting),
     'Nothing was done yet: this needs 2 approvals by others and has 1 so far. Try again once it is approved.',
   );
+  const message = 'this needs the approval of 2 others: request appr_1 is pending; none of its approvers can';
+  assert.equal(
+    errorText(refusal({ message, approval: { id, needed: 2, given: 0 } })),
+    'Nothing was done yet: this needs 2 approvals by others. None of its approvers can.',
+  );
   const one = refusal({ message: 'needs approval', approval: { id, needed: 1, given: 0 } });
   assert.match(errorText(one), /needs 1 approval by others\. Try again/);
   for (const approval of [undefined, null, 'x', {}, { id, needed: '2', given: 0 }]) {
