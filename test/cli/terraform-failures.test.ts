@@ -1,6 +1,7 @@
 // Changes of the provider that fail, at each of their requests: a secret that the appliance told is in the state, or
 // what it opens is gone; and nothing that others made becomes part of a state.
 import assert from 'node:assert/strict';
+import { generateKeyPairSync } from 'node:crypto';
 import { test } from 'node:test';
 import { unknown } from '../../src/cli/provider/values.ts';
 import { makeRule } from '../http/samples.ts';
@@ -47,6 +48,10 @@ async function mustBeKept(d: ServedDesk, name: string, state: Plain | null, when
   }
 }
 
+const { publicKey } = generateKeyPairSync('x25519', {
+  privateKeyEncoding: { type: 'pkcs8', format: 'pem' },
+  publicKeyEncoding: { type: 'spki', format: 'pem' },
+});
 const proofs = (...names: string[]) => names.map((name) => ({ kind: 'aws', name }));
 const key = (name: string, more: object = {}) => ({ name, account_id: 'billing', keep_secrets: true, ...more });
 
@@ -157,4 +162,52 @@ test('a taken name stays with what has it, whatever its mark', async () => {
     }),
   );
   assert.equal(both.filter(({ state }) => state).length, 1, JSON.stringify(both));
+});
+
+test('another that is faster keeps what it made', async () => {
+  await using d = await servedDesk();
+  await d.json('account create billing --json');
+  for (const [type, config] of [
+    ['kms_account', { name: 'navy' }],
+    ['kms_managed_key', { name: 'orders' }],
+    ['kms_keyring', { name: 'payroll', public_key: publicKey }],
+    ['kms_apikey', key('batch')],
+    ['kms_user', { name: 'ada', email: 'a@example.org', first_name: 'A', last_name: 'L', keep_secrets: true }],
+  ] as const) {
+    await using first = await start(d);
+    await using second = await start(d);
+    const { state: planned } = await first.plan(type, null, config);
+    const served = d.appliance.app.fetch;
+    let made: Plain | undefined;
+    d.appliance.app.fetch = async (request, env) => {
+      // After the first looked, and before it makes its own.
+      if (request.method === 'POST' && made === undefined) {
+        made = {};
+        made = await second.make(type, config);
+      }
+      return served(request, env);
+    };
+    const late = await first.apply(type, null, planned, config);
+    d.appliance.app.fetch = served;
+    assert.equal(late.state, null, `${type}: ${JSON.stringify(late.problems)}`);
+    assert.equal(late.problems.length, 1);
+    assert.deepEqual(await second.read(type, made ?? assert.fail(type)), { state: made, problems: [] });
+  }
+});
+
+test('a managed key whose deletion waits keeps its aliases, and the next one gets them once it is gone', async () => {
+  await using d = await servedDesk();
+  const ada = await approver(d.appliance);
+  await using tofu = await start(d);
+  const config = { name: 'main', aliases: ['app'], deletion_allowed: true };
+  const state = await tofu.make('kms_managed_key', config);
+  await makeRule(d.appliance, { actions: ['key.*.delete'], objects: ['*'], approvers: { users: ids(ada) } });
+  const waiting = await tofu.apply('kms_managed_key', state, null, null);
+  const [id = ''] = /appr_[0-9a-z]{26}/.exec(waiting.problems[0]?.message ?? '') ?? [];
+  assert.deepEqual(await tofu.read('kms_managed_key', state), { state, problems: [] });
+  await say(d.appliance, ada, id);
+  assert.deepEqual((await tofu.apply('kms_managed_key', state, null, null)).problems, []);
+  const next = await tofu.make('kms_managed_key', config);
+  assert.notEqual(next.id, state.id);
+  assert.deepEqual(next.aliases, ['app']);
 });

@@ -264,6 +264,19 @@ test('what is wrong is told with its attribute, also what the appliance refuses'
   assert.deepEqual(refused.problems[0]?.path, ['email']);
 });
 
+test('the mark is the setting of the provider, and has the form of one', async () => {
+  await using d = await servedDesk();
+  await using tofu = await start(d);
+  const problems = await tofu.validate('kms_account', { name: 'a', props: { managedBy: 'me' } });
+  assert.match(JSON.stringify(problems), /props\.managedBy: is the mark/);
+  const config = { name: 'a' };
+  for (const mark of ['', 'x (unfinished)']) {
+    await tofu.configure({ managed_by: mark });
+    const refused = await tofu.plan('kms_account', null, config);
+    assert.match(JSON.stringify(refused.problems), /managed_by of the provider: expected a name/);
+  }
+});
+
 test('an API key without the flags is refused by the appliance, and an appliance that is away is named', async () => {
   await using d = await servedDesk();
   await d.json('account create other --json');

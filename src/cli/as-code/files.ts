@@ -13,6 +13,7 @@ import { type Io, pathFrom } from '../io.ts';
 import { visible } from '../text.ts';
 import type { Wanted } from './kind.ts';
 import { kinds } from './kind-table.ts';
+import { markProblems } from './mark.ts';
 
 /** An object of a file, and where in the file it and its fields are. */
 export interface FileObject extends Wanted {
@@ -240,7 +241,7 @@ class Reader {
       this.#problems.add(at(['kind']), `${what}; expected one of ${Object.keys(kinds).join(', ')}${question}`);
       return [];
     }
-    const found = [...fileProblems(kind, value), ...markProblems(fields)];
+    const found = [...fileProblems(kind, value), ...markProblems(fields, '--managed-by')];
     for (const problem of found) this.#problems.add(at(problem.path), wordsFor(problem, kind));
     return found.length > 0 || typeof name !== 'string' ? [] : [{ kind, name, fields, at }];
   }
@@ -327,13 +328,6 @@ class Reader {
 }
 
 const failed = Symbol('a value that was refused');
-
-/** The mark of objects that came from a configuration is set by `kms apply` alone. */
-function markProblems({ props }: JsonObject): readonly FileProblem[] {
-  if (!isJsonObject(props) || !Object.hasOwn(props, 'managedBy')) return [];
-  const message = 'is the mark that `kms apply` sets itself: leave it out, and name it with --managed-by';
-  return [{ path: ['props', 'managedBy'], message }];
-}
 
 function wordsFor({ path, message, known }: FileProblem, kind: KindName): string {
   const field = path.join('.');

@@ -1,7 +1,21 @@
 // The mark `props.managedBy` of objects that came from a configuration: it is set when they are made, kept by every
 // change, and left out of what files say and of what is compared. It also tells what a run that was cut off has left
 // undone.
-import type { JsonObject } from '../../model/json.ts';
+import { isJsonObject, type JsonObject } from '../../model/json.ts';
+
+/** Whether a text can be a mark; others could be taken for one of an object that is not whole. */
+export function isMark(text: string): boolean {
+  return /^[\p{L}\p{N}][\p{L}\p{N}._@/-]{0,63}$/u.test(text);
+}
+
+export const markForm = 'expected a name of at most 64 letters, digits and . _ @ / -';
+
+/** Properties that name a mark: it is set by the tool, from this `setting`. */
+export function markProblems({ props }: JsonObject, setting: string) {
+  if (!isJsonObject(props) || !Object.hasOwn(props, 'managedBy')) return [];
+  const message = `is the mark that is set for you: leave it out, and name it with ${setting}`;
+  return [{ path: ['props', 'managedBy'], message }];
+}
 
 /** Words behind the mark until an object is whole: it is being made, or only its secret is. */
 const lacking = { all: ' (unfinished)', secret: ' (secret unfinished)' } as const;

@@ -7,6 +7,7 @@ import { deskAt, type SeatedDesk } from '../as-code/desk.ts';
 import { exportedObjects, yamlOf } from '../as-code/export.ts';
 import { FilesRefused, readConfiguration } from '../as-code/files.ts';
 import { kinds } from '../as-code/kind-table.ts';
+import { isMark, markForm } from '../as-code/mark.ts';
 import { writeDriftMetrics } from '../as-code/metrics.ts';
 import { makePlan, type PlannedChanges, type Step } from '../as-code/plan.ts';
 import { type Plan, readPlan, savePlan, sealedPlan } from '../as-code/plan-file.ts';
@@ -55,8 +56,8 @@ function deskOptions(cli: DescribedCli) {
 /** Throws `usage` for a mark that is no plain name. */
 function markIn(cli: DescribedCli): string {
   const mark = cli.get('--managed-by');
-  if (/^[\p{L}\p{N}][\p{L}\p{N}._@/-]{0,63}$/u.test(mark)) return mark;
-  throw cli.wrong('--managed-by: expected a name of at most 64 letters, digits and . _ @ / -');
+  if (isMark(mark)) return mark;
+  throw cli.wrong(`--managed-by: ${markForm}`);
 }
 
 async function planFor(cli: DescribedCli, desk: SeatedDesk, prune: boolean): Promise<Plan> {

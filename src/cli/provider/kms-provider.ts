@@ -3,10 +3,10 @@
 
 import { configurationSchema, type KindName } from '../../api/configuration.ts';
 import { KmsError } from '../../errors.ts';
-import type { JsonObject } from '../../model/json.ts';
 import { deskAt } from '../as-code/desk.ts';
 import type { Desk, Kind, Workplace } from '../as-code/kind.ts';
 import { kinds } from '../as-code/kind-table.ts';
+import { isMark, markForm } from '../as-code/mark.ts';
 import type { Cli } from '../command.ts';
 import { type Connection, openConnection } from '../connect.ts';
 import { defaultProfile } from '../profiles.ts';
@@ -27,9 +27,6 @@ const text = (about: string) => ({ about, field: '', type: 'string', origin: 'op
 const fixedFields: Readonly<Partial<Record<KindName, readonly string[]>>> = {
   'managed-key': ['type', 'uses', 'derived', 'origin', 'exportable'],
 };
-
-/** A deleted key has its aliases until it is destroyed, so that its successor could not have them. */
-const releasedFields: Readonly<Partial<Record<KindName, JsonObject>>> = { 'managed-key': { aliases: [] } };
 
 /** Those that are options of every command have their names. */
 const settings: Attributes = {
@@ -98,7 +95,8 @@ export function kmsProvider(cli: Cli): KmsProvider {
     provider: {
       about: 'Accounts, API keys, keyrings, managed keys and users of a kms appliance.',
       attributes: settings,
-      problems: () => [],
+      problems: ({ managed_by: mark }) =>
+        typeof mark !== 'string' || isMark(mark) ? [] : [{ path: ['managed_by'], message: `managed_by: ${markForm}` }],
       async configure(config) {
         configured = config;
       },
@@ -122,7 +120,6 @@ function optionsFor(kind: Kind, schemas: Schemas, appliance: Appliance): KindOpt
     fields: attributesOf(properties, schemas, () => 'either'),
     hasSecrets: secretive.has(kind.name),
     fixed: new Set(fixedFields[kind.name]),
-    released: releasedFields[kind.name] ?? {},
     ...appliance,
   };
 }
@@ -147,9 +144,10 @@ interface Opened {
 }
 
 async function openAppliance(cli: Cli, config: ObjectValue): Promise<Opened> {
+  const managedBy = typeof config.managed_by === 'string' ? config.managed_by : 'opentofu';
+  if (!isMark(managedBy)) throw new KmsError('invalid', `managed_by of the provider: ${markForm}`);
   const connection = await connectionFor(cli, config);
   try {
-    const managedBy = typeof config.managed_by === 'string' ? config.managed_by : 'opentofu';
     return {
       connection,
       desk: await deskAt(cli, connection, { managedBy, isUsedAllowed: config.allow_used === true }),

@@ -5,6 +5,7 @@ import { KmsError } from '../../errors.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { oddFlags } from '../as-code/differing.ts';
 import type { Found, Kind, Wanted, Workplace } from '../as-code/kind.ts';
+import { markProblems } from '../as-code/mark.ts';
 import { type Attribute, type Attributes, fieldOf, valueOfField } from './attributes.ts';
 import { keepsSecrets, noKeeper, noSecrets, type SecretPlace, secretAttributes, secretKeeper } from './kept-secrets.ts';
 import type { DataSource, Instance, Problem, ResourceType } from './service.ts';
@@ -19,8 +20,6 @@ export interface KindOptions {
   readonly hasSecrets: boolean;
   /** Fields that stay as they are once the object is made. */
   readonly fixed: ReadonlySet<string>;
-  /** Values to set before one is removed, of fields that a removed object would keep from others. */
-  readonly released: JsonObject;
   /** The appliance. */
   open(secrets: SecretPlace): Promise<Workplace>;
   /** Whether the appliance is the one of this machine. */
@@ -105,7 +104,7 @@ export function resourceOf(options: KindOptions): ResourceType {
         return { made: instanceOf(made, config, secretsIn(keeper, {})) };
       } catch (failed) {
         // One that had the name before is another's, whatever its mark: the state would have it removed.
-        const isOther = failed instanceof KmsError && failed.code === 'conflict' && keeper.isEmpty();
+        const isOther = keeper.isEmpty() && isNameTaken(failed);
         if (!kind.remove || isOther) throw failed;
         const state = { ...mapped(attributes, (_, each) => config[each] ?? null), ...secretsIn(keeper, {}) };
         // A secret belongs to something that is there, even if nothing can be read now.
@@ -137,7 +136,6 @@ export function resourceOf(options: KindOptions): ResourceType {
       if (!object || !kind.remove) return;
       const reason = await kind.keptBecause?.(desk, object, { leaving: new Set(), wanted: [] });
       if (reason !== undefined) throw new KmsError('refused', `the ${kind.noun[0]} ${object.name} is kept: ${reason}`);
-      await change(kind, desk, { kind: kind.name, name: object.name, fields: options.released }, object);
       await kind.remove(desk, object);
     },
     async imported(given) {
@@ -242,11 +240,18 @@ function gone(kind: Kind, name: string): KmsError {
 }
 
 /** Problems that are seen without the appliance, of what is known of the configuration. */
+/** Whether another object has the name: the tool found that, or the appliance, where another was faster. */
+function isNameTaken(error: unknown): boolean {
+  if (!(error instanceof KmsError)) return false;
+  const { errors } = Object(error.body);
+  return error.code === 'conflict' || ['name', 'uid', 'username'].some((field) => field in Object(errors));
+}
+
 function fieldProblems(options: KindOptions, config: ObjectValue): readonly Problem[] {
   const { kind, fields } = wantedOf(options, config);
   const isNamed = typeof config.name === 'string';
   const problems = fileProblems(kind, { ...fields, ...(isNamed && { name: config.name }) });
-  return problems
+  return [...problems, ...markProblems(fields, 'managed_by of the provider')]
     .filter(({ path: [field] }) => isNamed || field !== 'name')
     .map(({ path, message }) => problemAt({ name, ...options.fields }, path, message));
 }
