@@ -181,6 +181,35 @@ test('a certificate that ends later renews its proof in place, an authority as w
   assert.deepEqual(await ends(), [60, 95]);
 });
 
+test('one certificate, or one name by one authority, has one entry', async () => {
+  await using d = await timelyDesk();
+  const now = Date.now();
+  const authority = await TestCertificate.authority(now, 'CN=ca', { notAfter: now + day });
+  const { keys } = authority;
+  const renewed = await TestCertificate.authority(now, 'CN=ca', { notAfter: now + 90 * day, keys });
+  const other = await TestCertificate.authority(now, 'CN=other', { notAfter: now + 90 * day, keys });
+  const program = await TestCertificate.alone(now, { notAfter: now + day });
+  const named = (name: string, ca: string, host = 'a') => ({
+    kind: 'certificate',
+    name,
+    ca,
+    san: `dns:${host}.example.org`,
+  });
+  const pinned = (name: string) => ({ kind: 'certificate', name, certificate: program.pem });
+  const both = [named('old', authority.pem), named('new', renewed.pem)];
+  const twice = /proofs\.1: is the same as proofs\.0: a renewed certificate takes the place of the former/;
+  const refusals = async (): Promise<void> => {
+    for (const list of [both, both.toReversed(), [pinned('one'), pinned('two')], [pinned(''), pinned('')]]) {
+      await file(d, list);
+      await refused(d, twice);
+    }
+  };
+  await refusals();
+  await file(d, [named('old', authority.pem), named('b', authority.pem, 'b'), named('c', other.pem), pinned('one')]);
+  await settled(d);
+  await refusals();
+});
+
 test('proofs that have ended are told, and certificates that have ended make none', async () => {
   await using d = await timelyDesk();
   const now = Date.now();

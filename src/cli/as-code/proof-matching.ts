@@ -190,8 +190,19 @@ export function proofProblems(wanted: readonly JsonObject[], added: readonly Jso
     if (proof.kind === 'aws' && before.filter(({ kind }) => kind === 'aws').length === mostAccessKeys) {
       return [{ path, message: `an API key has at most ${mostAccessKeys} access keys` }];
     }
-    return added.includes(proof) ? newProblems(proof, path) : [];
+    const own = added.includes(proof) ? newProblems(proof, path) : [];
+    const same = before.find((each) => isSameCertificate(proof, each));
+    // The appliance would renew the one by the other, and have one proof.
+    if (own.length > 0 || !same || ![proof, same].some((each) => added.includes(each))) return own;
+    const message = `is the same as proofs.${wanted.indexOf(same)}: a renewed certificate takes the place of the former`;
+    return [{ path, message }];
   });
+}
+
+/** Whether they are one pinned key, or one name by one authority. */
+function isSameCertificate(one: JsonObject, other: JsonObject): boolean {
+  if ([one, other].some(({ kind, issue }) => kind !== 'certificate' || issue === true)) return false;
+  return sameJson(wantedIdentity({ ...one, name: '' }), wantedIdentity({ ...other, name: '' }));
 }
 
 function newProblems(proof: JsonObject, path: Problem['path']): Problem[] {
