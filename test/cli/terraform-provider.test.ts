@@ -11,6 +11,7 @@ import { connect as connectTls } from 'node:tls';
 import { unknown } from '../../src/cli/provider/values.ts';
 import { message } from '../../src/client/protobuf.ts';
 import { person } from '../http/samples.ts';
+import { TestCertificate } from '../support/client-certificates.ts';
 import { desk } from './kms.ts';
 import { call, type Plain, pluginEnv, settled, startTofu, type Tofu } from './opentofu.ts';
 import { type ServedDesk, servedDesk } from './served.ts';
@@ -190,6 +191,51 @@ test('a proof of an API key that another place made', async () => {
   assert.deepEqual((await tofu.apply('kms_apikey_proof', state, null, null)).problems, []);
   assert.deepEqual((await tofu.read('kms_apikey_proof', state)).state, null);
   assert.deepEqual((await tofu.apply('kms_apikey_proof', state, null, null)).problems, []);
+});
+
+test('a proof whose certificate is renewed stays the same one, and one that has ended holds nothing up', async () => {
+  await using d = await servedDesk();
+  d.appliance.advance(Date.now() - d.appliance.world.now());
+  await using tofu = await start(d);
+  await tofu.make('kms_account', { name: 'billing' });
+  const apikey = { name: 'batch', account_id: 'billing', secret: false };
+  const { id: keyid } = await tofu.make('kms_apikey', apikey);
+  const now = Date.now();
+  const day = 86_400_000;
+  const first = await TestCertificate.authority(now, 'CN=ca', { notAfter: now + day });
+  const { pem: renewed } = await TestCertificate.authority(now, 'CN=ca', { notAfter: now + 9 * day, keys: first.keys });
+  const { pem: other } = await TestCertificate.authority(now, 'CN=ca', { notAfter: now + 9 * day });
+  const { pem: ended } = await TestCertificate.authority(now - 9 * day, 'CN=ca', { notAfter: now - day });
+  const config = { keyid, kind: 'certificate', name: 'ci', san: 'dns:a.example.org', ca: first.pem };
+  const state = await settled(tofu, 'kms_apikey_proof', config);
+
+  const plan = await tofu.plan('kms_apikey_proof', state, { ...config, ca: renewed });
+  assert.deepEqual([plan.replaced, plan.problems], [[], []]);
+  const after = await tofu.make('kms_apikey_proof', { ...config, ca: renewed }, state);
+  assert.equal(after.id, state.id);
+  const { proofs } = await d.json<{ proofs: readonly Plain[] }>(`apikey proof list ${keyid} --json`);
+  assert.deepEqual(
+    proofs.map(({ id, notAfter }) => [id, Date.parse(String(notAfter)) > now + 8 * day]),
+    [[state.id, true]],
+  );
+  assert.deepEqual((await tofu.plan('kms_apikey_proof', after, { ...config, ca: other })).replaced, ['ca']);
+
+  // A second resource for the same would renew the first, and take it along when it goes.
+  const beside = { ...config, name: 'ci2', ca: renewed };
+  const second = await tofu.apply(
+    'kms_apikey_proof',
+    null,
+    (await tofu.plan('kms_apikey_proof', null, beside)).state,
+    beside,
+  );
+  assert.match(second.problems[0]?.message ?? '', /has this proof already: import it as apik_\S+\/proof_/);
+  assert.equal(second.state, null);
+
+  const old = { ...config, ca: ended };
+  assert.deepEqual(await tofu.validate('kms_apikey_proof', old), []);
+  assert.match(JSON.stringify((await tofu.plan('kms_apikey_proof', null, old)).problems), /ca: ended at/);
+  const kept = { ...after, ca: ended };
+  assert.deepEqual((await tofu.plan('kms_apikey_proof', kept, old)).problems, []);
 });
 
 test('secrets: refused without a place, encrypted to a keyring, in clear where the configuration says so', async () => {

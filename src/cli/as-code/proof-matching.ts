@@ -88,7 +88,7 @@ function makingRoom(shown: readonly Proof[], added: readonly JsonObject[], remov
   return first;
 }
 
-function isSameButName(wanted: JsonObject, proof: Proof): boolean {
+export function isSameButName(wanted: JsonObject, proof: Proof): boolean {
   if (wanted.kind !== 'certificate' || proof.kind !== 'certificate' || wanted.issue === true) return false;
   const identity = wantedIdentity({ ...wanted, name: proof.name });
   return sameJson(shownIdentity(proof, identity), identity);
@@ -199,8 +199,8 @@ export function proofProblems(wanted: readonly JsonObject[], added: readonly Jso
   });
 }
 
-/** Whether they are one pinned key, or one name by one authority. */
-function isSameCertificate(one: JsonObject, other: JsonObject): boolean {
+/** Whether they are one pinned key, or one name by one authority: the appliance renews the one by the other. */
+export function isSameCertificate(one: JsonObject, other: JsonObject): boolean {
   if ([one, other].some(({ kind, issue }) => kind !== 'certificate' || issue === true)) return false;
   return sameJson(wantedIdentity({ ...one, name: '' }), wantedIdentity({ ...other, name: '' }));
 }
@@ -231,7 +231,13 @@ function newProblems(proof: JsonObject, path: Problem['path']): Problem[] {
   const pem = certificate === undefined ? 'ca' : 'certificate';
   const { end } = certificateIn(proof[pem]) ?? {};
   if (end === undefined) return [{ path: [...path, pem], message: 'expected a certificate, PEM' }];
-  return end < Date.now() ? [{ path: [...path, pem], message: `ended at ${timestamp(end)}` }] : [];
+  return hasEnded(proof) ? [{ path: [...path, pem], message: `ended at ${timestamp(end)}` }] : [];
+}
+
+/** Whether the certificate of a proof in a file has ended. */
+export function hasEnded({ ca, certificate }: JsonObject): boolean {
+  const { end } = certificateIn(ca ?? certificate) ?? {};
+  return end !== undefined && end < Date.now();
 }
 
 function trustProblems(proof: JsonObject, path: Problem['path']): Problem[] {

@@ -5,7 +5,15 @@ import { KmsError } from '../../errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Workplace } from '../as-code/kind.ts';
 import { addProof } from '../as-code/kinds/apikey.ts';
-import { exportedProof, proofChanges, proofLabel, proofProblems } from '../as-code/proof-matching.ts';
+import {
+  exportedProof,
+  hasEnded,
+  isSameButName,
+  isSameCertificate,
+  proofChanges,
+  proofLabel,
+  proofProblems,
+} from '../as-code/proof-matching.ts';
 import { type Attribute, type Attributes, fieldOf, valueOfField } from './attributes.ts';
 import { keepsSecrets, noKeeper, noSecrets, secretAttributes, secretKeeper } from './kept-secrets.ts';
 import type { KindOptions } from './resource.ts';
@@ -45,13 +53,18 @@ export function proofResource(fields: Attributes, open: KindOptions['open']): Re
     return { state, memory: null };
   }
 
-  function problemsOf(config: ObjectValue): readonly Problem[] {
-    if (Object.values(config).some(hasUnknown)) return [];
-    const wanted = wantedOf(config);
-    const problems = proofProblems([wanted], [wanted]).map(({ path, message }) => {
+  function newProblems(wanted: JsonObject): readonly Problem[] {
+    return proofProblems([wanted], [wanted]).map(({ path, message }) => {
       const [each] = Object.entries(proofFields).find(([, { field }]) => field === path[2]) ?? [];
       return { path: each === undefined ? [] : [each], message: each === undefined ? message : `${each}: ${message}` };
     });
+  }
+
+  /** Problems of any proof. A certificate that has ended is one only where it is new: its proof may be there for long. */
+  function problemsOf(config: ObjectValue): readonly Problem[] {
+    if (Object.values(config).some(hasUnknown)) return [];
+    const wanted = wantedOf(config);
+    const problems = hasEnded(wanted) ? [] : newProblems(wanted);
     if (proofLabel(wanted) === undefined || keepsSecrets(config)) return problems;
     const { message, hint } = noKeeper();
     return [...problems, { path: [], message, hint }];
@@ -61,8 +74,15 @@ export function proofResource(fields: Attributes, open: KindOptions['open']): Re
     about: 'A proof of an API key. For a key of `kms_apikey` that names its `proofs`, it would be removed again.',
     attributes,
     problems: problemsOf,
-    async refused() {
-      return [];
+    async refused(config, prior) {
+      if (Object.values(config).some(hasUnknown)) return [];
+      const wanted = wantedOf(config);
+      const former = prior ? wantedOf(prior.state) : {};
+      const changed = certificates.filter((field) => wanted[field] !== former[field]);
+      const problems = !prior || changed.length > 0 ? newProblems(wanted) : [];
+      if (!prior || changed.length === 0 || isSameCertificate(wanted, former)) return problems;
+      // Another authority, or another key, is another proof.
+      return [...problems, ...changed.map((field) => ({ path: [field], message: 'is another', isSolvedByNew: true }))];
     },
     unsettled: () => [],
     async read(state) {
@@ -72,7 +92,9 @@ export function proofResource(fields: Attributes, open: KindOptions['open']): Re
     async create(config) {
       const keeper = secretKeeper(config, async () => (await open(noSecrets)).client);
       const desk = await open(keeper);
-      const id = await addProof(desk, String(config.keyid), wantedOf(config));
+      const [keyid, wanted] = [String(config.keyid), wantedOf(config)];
+      await needOther(desk, keyid, wanted);
+      const id = await addProof(desk, keyid, wanted);
       // It is not read again: nothing may fail once there is a secret.
       const given = mapped(attributes, (_, name) => config[name] ?? null);
       const state = { ...given, id, active: config.active !== false, ...keeper.values({}) };
@@ -81,6 +103,9 @@ export function proofResource(fields: Attributes, open: KindOptions['open']): Re
     async update(config, { state: prior }) {
       const desk = await open(noSecrets);
       const [keyid, id] = [String(prior.keyid), String(prior.id)];
+      const [wanted, former] = [wantedOf(config), wantedOf(prior)];
+      // The appliance renews it in place.
+      if (certificates.some((field) => wanted[field] !== former[field])) await addProof(desk, keyid, wanted);
       await desk.client.updateProof({ keyid, proof: id, active: config.active !== false });
       const changed = await proofAt(desk, keyid, id);
       if (!changed) throw new KmsError('not-found', `the proof ${id} is gone`, { hint: 'plan again' });
@@ -102,11 +127,24 @@ export function proofResource(fields: Attributes, open: KindOptions['open']): Re
   };
 }
 
-/** All but `active` make another proof. */
+/** Fields of which another value may be the renewed certificate of the same. */
+const certificates = ['ca', 'certificate'] as const;
+
+/** All but `active`, and certificates that are renewed, make another proof. */
 function asOwn(attribute: Attribute): Attribute {
-  const isRequired = attribute.field === 'kind';
-  const origin = isRequired ? 'required' : attribute.field === 'active' ? 'either' : 'optional';
-  return { ...attribute, origin, ...(attribute.field !== 'active' && { replaces: true as const }) };
+  const { field } = attribute;
+  const origin = field === 'kind' ? 'required' : field === 'active' ? 'either' : 'optional';
+  const stays = field === 'active' || certificates.some((each) => each === field);
+  return { ...attribute, origin, ...(!stays && { replaces: true as const }) };
+}
+
+/** Throws `conflict` if the appliance would renew a proof that is there: that would belong to two resources. */
+async function needOther({ client }: Workplace, keyid: string, wanted: JsonObject): Promise<void> {
+  if (wanted.kind !== 'certificate' || wanted.issue === true) return;
+  const { proofs = [] } = await client.getApiKey({ apikeyid: keyid, proofs: true });
+  const same = proofs.find((proof) => isSameButName(wanted, proof));
+  if (!same) return;
+  throw new KmsError('conflict', `the API key has this proof already: import it as ${keyid}/${same.id}`);
 }
 
 /** Undefined if there is none, or the API key is gone. */
