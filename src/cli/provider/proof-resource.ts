@@ -60,7 +60,7 @@ export function proofResource(fields: Attributes, open: KindOptions['open']): Re
     });
   }
 
-  /** Problems of any proof. A certificate that has ended is one only where it is new: its proof may be there for long. */
+  /** Problems of any proof; a certificate that has ended is one only where it is new. */
   function problemsOf(config: ObjectValue): readonly Problem[] {
     if (Object.values(config).some(hasUnknown)) return [];
     const wanted = wantedOf(config);
