@@ -97,6 +97,58 @@ test('so do other proofs, of which there are as many as may be', async () => {
   }
 });
 
+test('where all access keys are replaced, one is live all the time, under a rule, too', async () => {
+  await using d = await timelyDesk();
+  await file(d, aws('a', 'b'));
+  await settled(d);
+  const { app } = d.appliance;
+  const served = app.fetch.bind(app);
+  const live = new Set<number>();
+  app.fetch = async (request, env) => {
+    const { method, url, headers } = request;
+    const answer = await served(request, env);
+    if (method !== 'GET' && url.includes('/proofs')) {
+      const list = await served(new Request(url.replace(/(?<=\/proofs).*/, ''), { headers }), env);
+      const all: readonly Proof[] = (await list.json()).proofs;
+      live.add(all.filter(({ kind, active }) => kind === 'aws' && active).length);
+    }
+    return answer;
+  };
+  await file(d, aws('c', 'd'));
+  await settled(d);
+  assert.deepEqual([...live].sort(), [1, 2]);
+  live.clear();
+  const grace = await approver(d.appliance);
+  const rule = { actions: ['apikey.update'], objects: ['*'], approvers: { users: ids(grace) }, count: 1 };
+  await makeRule(d.appliance, rule);
+  await file(d, aws('e', 'f'));
+  for (let left = 10; ; left--) {
+    assert.ok(left > 0);
+    const ran = await d.kms('apply -f f.json --secrets-out rotated --yes');
+    if (ran.code === 0) break;
+    const asked = new Set(ran.stderr.match(/appr_[0-9a-z]{26}/g));
+    assert.ok(asked.size > 0, ran.stderr);
+    for (const id of asked) await say(d.appliance, grace, id);
+  }
+  assert.deepEqual([...live].sort(), [1, 2]);
+  assert.deepEqual(await names(d), ['e', 'f']);
+});
+
+test('a secret takes the place of one of the proofs, where there are as many as may be', async () => {
+  await using d = await timelyDesk();
+  const all = issued(...Array.from({ length: 20 }, (_, n) => `n${n}`));
+  await file(d, all);
+  await settled(d);
+  await writeFile(d.path('f.json'), JSON.stringify({ kind: 'apikey', name: 'k', secret: true }));
+  await refused(d, /proofs: an API key has at most 20 proofs, its secret included/);
+  await file(d, all.slice(1), { secret: true });
+  assert.match((await d.kms('plan -f f.json')).stdout, /proofs: ! certificate "n0" .* goes before the new comes/);
+  await settled(d);
+  await file(d, all);
+  assert.doesNotMatch((await d.kms('plan -f f.json')).stdout, /before the new comes/);
+  await settled(d);
+});
+
 test('a saved plan that was cut off between the old proof and the new one goes on', async () => {
   await using d = await timelyDesk();
   await file(d, aws('a', 'b'));

@@ -25,19 +25,25 @@ export interface ProofChanges {
   readonly renewed: readonly { readonly proof: Proof; readonly by: JsonObject }[];
   readonly switched: readonly { readonly proof: Proof; readonly active: boolean }[];
   readonly removed: readonly Proof[];
-  /** Those of the removed that go before anything comes: they prove nothing, or leave no room for it. */
+  /** Those of the removed that go before anything comes: they prove nothing, or leave no room for the secret. */
   readonly first: readonly Proof[];
+  /** Those of the removed that go before one of the added comes: they leave no room for it. */
+  readonly room: ReadonlyMap<JsonObject, readonly Proof[]>;
 }
 
 export function proofsIn(fields: JsonObject): readonly JsonObject[] {
   return Array.isArray(fields.proofs) ? fields.proofs.filter(isJsonObject) : [];
 }
 
-/** The secret is no proof of the list. `kept` are ids of proofs that are off, with their secrets in safe places. */
+/**
+ * The secret is no proof of the list, and changes before it. `kept` are ids of proofs that are off, with their secrets
+ * in safe places.
+ */
 export function proofChanges(
   wanted: readonly JsonObject[],
   shown: readonly Proof[],
   kept: readonly string[],
+  isSecretWanted?: boolean,
 ): ProofChanges {
   const rest = new Set(shown.filter(({ kind }) => kind !== 'secret'));
   const added: JsonObject[] = [];
@@ -64,7 +70,14 @@ export function proofChanges(
     if (proof.active !== active) switched.push({ proof, active });
   }
   const removed = [...rest];
-  return { added, again, renewed, switched, removed, first: makingRoom(shown, added, removed) };
+  const off = removed.filter(({ active }) => !active);
+  const secret = shown.find(({ kind }) => kind === 'secret');
+  const gone = new Set(isSecretWanted === false ? [...off, secret] : off);
+  const coming: JsonObject[] = isSecretWanted && !secret ? [{ kind: 'secret' }] : [];
+  const held = shown.filter((proof) => !gone.has(proof));
+  const room = roomFor([...coming, ...added], held, removed);
+  const first = [...off, ...coming.flatMap((each) => room.get(each) ?? [])];
+  return { added, again, renewed, switched, removed, first, room };
 }
 
 function isRenewal({ kind, certificate, ca }: JsonObject, { notAfter }: Proof): boolean {
@@ -72,20 +85,42 @@ function isRenewal({ kind, certificate, ca }: JsonObject, { notAfter }: Proof): 
   return end !== undefined && notAfter !== undefined && end > epochTimeOf(notAfter) && end > Date.now();
 }
 
-/** Proofs that go before others come; the oldest, where a limit leaves a choice. */
-function makingRoom(shown: readonly Proof[], added: readonly JsonObject[], removed: readonly Proof[]): Proof[] {
-  // One certificate, or one name by one authority, is one proof.
-  const isTaking = (proof: Proof): boolean => added.some((each) => isSameButName(each, proof));
-  const first = removed.filter((proof) => !proof.active || isTaking(proof));
-  const need = (most: number, isCounted: (proof: { readonly kind?: unknown }) => boolean): void => {
-    const count = (list: readonly { readonly kind?: unknown }[]): number => list.filter(isCounted).length;
-    const excess = count(shown) - count(first) + count(added) - most;
-    const others = removed.filter((proof) => isCounted(proof) && !first.includes(proof));
-    first.push(...others.slice(0, Math.max(0, excess)));
-  };
-  need(mostAccessKeys, ({ kind }) => kind === 'aws');
-  need(mostProofs, () => true);
-  return first;
+interface Kinded {
+  readonly kind?: unknown;
+}
+
+/**
+ * Proofs that go before each of those comes: no more than it needs, and where a limit leaves a choice, of the same kind
+ * and the oldest.
+ */
+function roomFor(
+  coming: readonly JsonObject[],
+  shown: readonly Proof[],
+  removed: readonly Proof[],
+): ReadonlyMap<JsonObject, readonly Proof[]> {
+  const room = new Map<JsonObject, readonly Proof[]>();
+  let held: readonly Kinded[] = shown;
+  for (const each of coming) {
+    const inWay = removed
+      .filter((proof) => held.includes(proof))
+      .sort((one, other) => Number(other.kind === each.kind) - Number(one.kind === each.kind));
+    // One certificate, or one name by one authority, is one proof.
+    const leaving = new Set<Kinded>(inWay.filter((proof) => isSameButName(each, proof)));
+    const staying = (): readonly Kinded[] => [...held.filter((proof) => !leaving.has(proof)), each];
+    const need = (most: number, isCounted: (proof: Kinded) => boolean): void => {
+      const excess = staying().filter(isCounted).length - most;
+      const others = inWay.filter((proof) => isCounted(proof) && !leaving.has(proof));
+      for (const proof of others.slice(0, Math.max(0, excess))) leaving.add(proof);
+    };
+    if (each.kind === 'aws') need(mostAccessKeys, ({ kind }) => kind === 'aws');
+    need(mostProofs, () => true);
+    held = staying();
+    room.set(
+      each,
+      inWay.filter((proof) => leaving.has(proof)),
+    );
+  }
+  return room;
 }
 
 export function isSameButName(wanted: JsonObject, proof: Proof): boolean {
@@ -310,14 +345,14 @@ function keysText(jwks: JsonObject): string {
 }
 
 /** The changes in lines for people, each with a sign before it. */
-export function changeWords({ added, renewed, switched, removed, first }: ProofChanges): readonly string[] {
+export function changeWords({ added, renewed, switched, removed, first, room }: ProofChanges): readonly string[] {
   const text = (proof: Proof): string => proofText({ ...proof });
   return [
     ...added.map((proof) => `+ ${proofText(proof)}`),
     ...renewed.map(({ proof, by }) => `~ ${text(proof)}: until ${proof.notAfter} → ${endIn(by)}`),
     ...switched.map(({ proof, active }) => `~ ${text(proof)}: switched ${active ? 'on' : 'off'}`),
     ...removed.map((proof) => `- ${text(proof)}`),
-    ...first
+    ...[...new Set([...first, ...[...room.values()].flat()])]
       .filter(({ active }) => active)
       .map((proof) => `! ${text(proof)} goes before the new comes: there is no room for both`),
   ];

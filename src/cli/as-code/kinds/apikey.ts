@@ -13,6 +13,7 @@ import { mostProofs } from '../../../model/proof-limits.ts';
 import { differing, grantedIn, plainFlags, present, withoutDefaults } from '../differing.ts';
 import type { Desk, Difference, Found, Kind, Problem, Wanted, Workplace } from '../kind.ts';
 import { keepingMark, marked, unmarked } from '../mark.ts';
+import { changeProofs } from '../proof-changes.ts';
 import {
   changeWords,
   endedProofs,
@@ -24,7 +25,7 @@ import {
   proofsIn,
   proofText,
 } from '../proof-matching.ts';
-import { eachOrWaiting, waitsAs } from '../waiting.ts';
+import { waitsAs } from '../waiting.ts';
 import { ifAllowed, ifThere } from './account.ts';
 
 interface FoundKey extends Found {
@@ -124,7 +125,8 @@ function proofDifferences(fields: JsonObject, found: FoundKey): Difference[] {
 /** Proofs that no appliance would take are told as problems: they count as added here. */
 function changesOf(fields: JsonObject, { proofs = [], keptProofs = [] }: Partial<FoundKey> = {}): ProofChanges {
   try {
-    return proofChanges(proofsIn(fields), proofs, keptProofs);
+    const isSecretWanted = fields.secret === undefined ? undefined : fields.secret === true;
+    return proofChanges(proofsIn(fields), proofs, keptProofs, isSecretWanted);
   } catch (error) {
     if (!(error instanceof KmsError) || error.code !== 'invalid') throw error;
     return allNew(fields);
@@ -132,7 +134,7 @@ function changesOf(fields: JsonObject, { proofs = [], keptProofs = [] }: Partial
 }
 
 function allNew(fields: JsonObject): ProofChanges {
-  return { added: proofsIn(fields), again: [], renewed: [], switched: [], removed: [], first: [] };
+  return { added: proofsIn(fields), again: [], renewed: [], switched: [], removed: [], first: [], room: new Map() };
 }
 
 /** Whether each proof that is there, or is still missing, is part of the planned change; a secret may be lost. */
@@ -147,6 +149,7 @@ function isBetween({ field, words = [] }: Difference, { fields }: Wanted, found:
     switched: changes.switched.filter(({ proof }) => !found.keptProofs?.includes(proof.id)),
     removed: changes.removed.filter((proof) => !isRemnant(proof)),
     first: [],
+    room: new Map(),
   });
   return left.every((line) => words.includes(line));
 }
@@ -165,8 +168,8 @@ function problems({ fields }: Wanted, found: FoundKey | undefined): Problem[] {
     wrong.push({ path: ['expiresAt'], message: 'expected a time to come: the key would never work' });
   }
   const proofs = proofsIn(fields);
-  const secret = fields.secret ?? found?.fields.secret ?? true;
-  if (proofs.length === mostProofs && secret !== false) {
+  const whole = { secret: true, ...found?.fields, ...fields };
+  if (proofsIn(whole).length === mostProofs && whole.secret !== false) {
     wrong.push({ path: ['proofs'], message: `an API key has at most ${mostProofs} proofs, its secret included` });
   }
   return [...wrong, ...proofProblems(proofs, changesOf(fields, found).added)];
@@ -263,7 +266,7 @@ async function create(desk: Workplace, wanted: Wanted, unfinished?: FoundKey): P
   const { keyid } = key;
   try {
     if (secret !== false) await desk.deliver({ label: 'apikey', text: `${key.key}\n` });
-    await changeProofs(desk, keyid, allNew(fields));
+    await changeProofs(proofActs(desk, keyid), allNew(fields));
     if (isLater) await client.updateApiKey({ apikeyid: keyid, ...wholeOf(desk, fields) });
   } catch (cause) {
     // Its secret is kept: the next run goes on with this key.
@@ -284,7 +287,7 @@ async function finish(desk: Workplace, wanted: Wanted, found: FoundKey): Promise
   const { active: _, props: __, secret: ___, proofs = [], ...rest } = wanted.fields;
   const fields = { flags: {}, expiresAt: null, allowedAddresses: [], ...rest };
   const given = await plainChange(desk, fields, differences({ ...wanted, fields }, found));
-  await changeProofs(desk, found.id, changesOf({ proofs }, found));
+  await changeProofs(proofActs(desk, found.id), changesOf({ proofs }, found));
   // Cast: the schema has checked the fields.
   const input = { apikeyid: found.id, ...given, ...wholeOf(desk, wanted.fields) } as InputOf<'updateApiKey'>;
   await desk.client.updateApiKey(input);
@@ -322,30 +325,22 @@ async function update(
     // Cast: the schema has checked the fields.
     await client.updateApiKey({ apikeyid: found.id, op: 'replace', ...given } as InputOf<'updateApiKey'>);
   }
-  if (isMarked) await addSecret(desk, fields, found);
-  else if (isSecretNew) await addProof(desk, found.id, { kind: 'secret' });
-  else if (changed.has('secret')) await removeSecret(desk, fields, found);
-  if (changed.has('proofs')) await changeProofs(desk, found.id, changesOf(fields, found));
+  const acts = proofActs(desk, found.id);
+  const secret = async (): Promise<void> => {
+    if (isMarked) await addSecret(desk, fields, found);
+    else if (isSecretNew) await acts.add({ kind: 'secret' });
+    else if (changed.has('secret')) await removeSecret(desk, fields, found);
+  };
+  await changeProofs({ ...acts, secret }, changed.has('proofs') ? changesOf(fields, found) : allNew({}));
 }
 
-/** The new comes before the old goes, so that a program can log in all the time, unless there is no room for both. */
-async function changeProofs(desk: Workplace, keyid: string, changes: ProofChanges): Promise<void> {
+function proofActs(desk: Workplace, keyid: string) {
   const { client } = desk;
-  const { added, renewed, switched, removed, first } = changes;
-  await eachOrWaiting(first, ({ id }) => client.removeProof({ keyid, proof: id }));
-  await eachOrWaiting(
-    [
-      ...[...added, ...renewed.map(({ by }) => by)].map((proof) => () => addProof(desk, keyid, proof)),
-      ...switched.map(
-        ({ proof, active }) =>
-          () =>
-            client.updateProof({ keyid, proof: proof.id, active }),
-      ),
-    ],
-    (change) => change(),
-  );
-  const last = removed.filter((proof) => !first.includes(proof));
-  await eachOrWaiting(last, ({ id }) => client.removeProof({ keyid, proof: id }));
+  return {
+    add: (proof: JsonObject) => addProof(desk, keyid, proof),
+    turn: ({ id: proof }: Proof, active: boolean) => client.updateProof({ keyid, proof, active }),
+    remove: ({ id: proof }: Proof) => client.removeProof({ keyid, proof }),
+  };
 }
 
 /** The mark says that it is being made: a secret has no switch. */
