@@ -303,6 +303,11 @@ test('names and aliases that a deleted managed key still has go to new ones; tho
   await done(d, 'apply -f f.yaml');
   assert.equal(await done(d, 'plan -f f.yaml'), 'nothing to do: 3 objects are as the files say\n');
   assert.match(await done(d, 'key show X'), /n1/);
+  await write(d, 'h.yaml', managed('n2', '[stays]'));
+  const { key: secret } = await d.appliance.keyWith('key.create', 'key.list');
+  const { args, env } = d.network(secret);
+  const lacking = await d.kms([...args, 'apply', '-f', 'h.yaml', '--yes'], { env });
+  assert.match(lacking.stderr, /the deleted key s2 has stays as an alias: .*key\.mkey_\w+\.config/);
   await write(d, 'g.yaml', managed('z', '[]'));
   await refused(d, 'plan -f g.yaml', /g\.yaml:2:1: name: the managed key s3 has it as an alias: a run before this one/);
 });

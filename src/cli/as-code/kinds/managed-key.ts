@@ -12,7 +12,7 @@ import { reservedKeyNames } from '../../../model/names.ts';
 import { differing, withoutDefaults } from '../differing.ts';
 import type { Around, Desk, Difference, Found, Kind, Problem, Restorable, Wanted } from '../kind.ts';
 import { keepingMark, marked, unmarked } from '../mark.ts';
-import { ifAllowed, ifThere } from './account.ts';
+import { ifAllowed, ifThere, isHidden } from './account.ts';
 
 const dayLength = 86_400_000;
 const deletedToo = { limit: 10_000, deleted: 'true' } as const;
@@ -288,9 +288,14 @@ async function update(desk: Desk, wanted: Wanted, found: Found, changes: readonl
 async function freeOfDeleted(client: Desk['client'], names: readonly string[]): Promise<boolean> {
   const wanted = new Set(names.map(nameKey));
   let isFreed = false;
-  for await (const { id, aliases, deletedAt } of items(client.listManagedKeys, deletedToo)) {
+  for await (const { id, name, aliases, deletedAt } of items(client.listManagedKeys, deletedToo)) {
     for (const alias of deletedAt === undefined ? [] : aliasKeys(aliases).filter((each) => wanted.has(each))) {
-      await ifThere(client.removeManagedKeyAlias({ key: id, alias }));
+      await ifThere(client.removeManagedKeyAlias({ key: id, alias })).catch((cause) => {
+        if (!isHidden(cause)) throw cause;
+        throw new KmsError('forbidden', `the deleted key ${name} has ${alias} as an alias: ${cause.message}`, {
+          cause,
+        });
+      });
       isFreed = true;
     }
   }
