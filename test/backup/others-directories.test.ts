@@ -240,7 +240,7 @@ for (const [kind, { root: name, open, components, work }] of Object.entries(kind
           );
         let error = await refusal();
         const isLink = !isFile && isThere && obstacle.startsWith('a link');
-        // What is told at first may be of the moment before the link was there.
+        // At first it may tell of the moment before the link was there.
         const isSaid = () => linkSaid.test(String(error));
         const look = async () => {
           error = await refusal();
