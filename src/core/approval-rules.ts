@@ -58,10 +58,13 @@ export function createApprovalRule(ctx: Context, fields: Body<'createApprovalRul
     createdAt: now,
     createdBy: caller.id,
     updatedAt: now,
+    vouched: {},
+    awaits: 0,
   };
   needFuture(fields.expires, now);
-  const vouched = vouchedBy(tx, checked(known, { ...draft, vouched: {}, awaits: 0 }), {});
-  const rule = { ...draft, vouched, awaits: lacking(tx, { ...draft, vouched, awaits: 0 }) };
+  checkRule(known, draft);
+  const vouching = { ...draft, vouched: vouchedBy(tx, draft, {}) };
+  const rule = { ...vouching, awaits: lacking(tx, vouching) };
   needFlag(tx, rule);
   tx.approvalRules.insert(rule);
   ctx.note({ object: ruleThing(rule), ...newlyVouched(tx, {}, rule), rule: termsTold(rule) });
@@ -87,10 +90,10 @@ export function updateApprovalRule(
   const others = tx.approvalRules.list().filter((each) => each.id !== rule.id);
   needFuture(expires, now);
   const isFor = !sameJson(rule.approvers, draft.approvers);
-  const vouched = vouch || isFor ? vouchedBy(tx, checked(others, draft), vouch ? {} : rule.vouched) : rule.vouched;
-  const changedRule = { ...checked(others, draft), vouched };
+  checkRule(others, draft);
+  const vouching = vouch || isFor ? { ...draft, vouched: vouchedBy(tx, draft, vouch ? {} : rule.vouched) } : draft;
   // It awaits no more than before: others could be the requester's own.
-  const after = { ...changedRule, awaits: Math.min(rule.awaits, lacking(tx, changedRule)) };
+  const after = { ...vouching, awaits: rule.awaits > 0 ? Math.min(rule.awaits, lacking(tx, vouching)) : 0 };
   if (isFor) needFlag(tx, after);
   tx.approvalRules.update(after);
   const fieldsOf = (each: ApprovalRule) => ({ name: each.name, vouched: each.vouched, ...termsTold(each) });
@@ -147,8 +150,8 @@ function needFuture(expires: number | null | undefined, now: number): void {
   if (typeof expires === 'number' && expires <= now) throw invalidField('expires', 'is past');
 }
 
-/** The rule as it can be stored. Throws `invalid`. */
-function checked(others: readonly ApprovalRule[], rule: ApprovalRule): ApprovalRule {
+/** Throws `invalid` for a rule that cannot be stored. */
+function checkRule(others: readonly ApprovalRule[], rule: ApprovalRule): void {
   if (others.some(({ name }) => name === rule.name)) throw invalidField('name', 'is the name of another rule');
   if (rule.actions.length === 0) throw invalidField('actions', 'expected at least one');
   const [problem] = rule.actions.flatMap((action) => actProblem(action) ?? []);
@@ -159,7 +162,6 @@ function checked(others: readonly ApprovalRule[], rule: ApprovalRule): ApprovalR
     const who = approvers.users.length === 1 ? '1 approver' : `${approvers.users.length} approvers`;
     throw invalidField('count', `is more than the ${who}`);
   }
-  return rule;
 }
 
 /** Refuses a flag that none of the Users has if it is probably a slip. */

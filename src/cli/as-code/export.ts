@@ -19,6 +19,7 @@ export async function exportedObjects(desk: Desk, names: readonly KindName[], is
   const notes: string[] = [];
   for (const name of names) {
     const kind = kinds[name];
+    const counted = (n: number): string => `${n} ${kind.noun[n === 1 ? 0 : 1]}`;
     let list: readonly Found[];
     try {
       list = await desk.list(name);
@@ -30,7 +31,7 @@ export async function exportedObjects(desk: Desk, names: readonly KindName[], is
     const twins = Map.groupBy(list, (found) => kind.nameKey(found.name));
     const whole = list.filter(({ isUnfinished }) => !isUnfinished);
     const half = list.length - whole.length;
-    if (half > 0) notes.push(`${half} ${kind.noun[half === 1 ? 0 : 1]} that a run has left unfinished left out`);
+    if (half > 0) notes.push(`${counted(half)} that a run has left unfinished left out`);
     // By name: the order in which they were made is another one elsewhere.
     const alone = whole
       .filter((found) => found.name !== '' && twins.get(kind.nameKey(found.name))?.length === 1)
@@ -45,17 +46,13 @@ export async function exportedObjects(desk: Desk, names: readonly KindName[], is
         return undefined;
       }
     });
-    if (hidden.length > 0)
-      notes.push(`${hidden.length} ${kind.noun[hidden.length === 1 ? 0 : 1]} left out: ${hidden[0]}`);
+    if (hidden.length > 0) notes.push(`${counted(hidden.length)} left out: ${hidden[0]}`);
     const lacks = Map.groupBy(details, (found) => found && kind.exportLacks?.(found));
     for (const [what, { length }] of lacks) {
-      if (what !== undefined) notes.push(`${length} ${kind.noun[length === 1 ? 0 : 1]} without ${what}`);
+      if (what !== undefined) notes.push(`${counted(length)} without ${what}`);
     }
     const left = whole.length - alone.length;
-    if (left > 0)
-      notes.push(
-        `${left} ${kind.noun[left === 1 ? 0 : 1]} without a name of ${left === 1 ? 'its' : 'their'} own left out`,
-      );
+    if (left > 0) notes.push(`${counted(left)} without a name of ${left === 1 ? 'its' : 'their'} own left out`);
     for (const found of details) {
       const fields = found && kind.exported(found);
       if (fields) objects.push({ kind: name, name: found.name, ...fields });

@@ -78,7 +78,7 @@ export function proofResource(fields: Attributes, open: KindOptions['open']): Re
       if (Object.values(config).some(hasUnknown)) return [];
       const wanted = wantedOf(config);
       const former = prior ? wantedOf(prior.state) : {};
-      const changed = certificates.filter((field) => wanted[field] !== former[field]);
+      const changed = changedCertificates(wanted, former);
       const problems = !prior || changed.length > 0 ? newProblems(wanted) : [];
       if (!prior || changed.length === 0 || isSameCertificate(wanted, former)) return problems;
       // Another authority, or another key, is another proof.
@@ -105,7 +105,7 @@ export function proofResource(fields: Attributes, open: KindOptions['open']): Re
       const [keyid, id] = [String(prior.keyid), String(prior.id)];
       const [wanted, former] = [wantedOf(config), wantedOf(prior)];
       // The appliance renews it in place.
-      if (certificates.some((field) => wanted[field] !== former[field])) await addProof(desk, keyid, wanted);
+      if (changedCertificates(wanted, former).length > 0) await addProof(desk, keyid, wanted);
       await desk.client.updateProof({ keyid, proof: id, active: config.active !== false });
       const changed = await proofAt(desk, keyid, id);
       if (!changed) throw new KmsError('not-found', `the proof ${id} is gone`, { hint: 'plan again' });
@@ -129,6 +129,10 @@ export function proofResource(fields: Attributes, open: KindOptions['open']): Re
 
 /** Fields of which another value may be the renewed certificate of the same. */
 const certificates = ['ca', 'certificate'] as const;
+
+function changedCertificates(wanted: JsonObject, former: JsonObject): readonly string[] {
+  return certificates.filter((field) => wanted[field] !== former[field]);
+}
 
 /** All but `active`, and certificates that are renewed, make another proof. */
 function asOwn(attribute: Attribute): Attribute {
