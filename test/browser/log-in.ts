@@ -39,6 +39,12 @@ export async function fillSetUp(page: Page, username: string, firstName: string,
   await page.getByLabel('Password', { exact: true }).fill(password);
 }
 
+/** Loads the page again without the polls about approvals, which come by themselves and may be the first to be refused. */
+export async function withoutPolls(page: Page): Promise<void> {
+  await page.route('**/approvals/**', () => {});
+  await page.reload();
+}
+
 /** Goes to another page, as a link there would. */
 export async function goTo(page: Page, path: string): Promise<void> {
   await page.evaluate((href) => {

@@ -5,7 +5,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Page, Request } from 'playwright-core';
 import { consolePages } from '../../src/api/console-pages.ts';
 import { servedAppliance } from './appliance.ts';
-import { goTo, password, visitAs } from './log-in.ts';
+import { goTo, password, visitAs, withoutPolls } from './log-in.ts';
 
 const appliance = await servedAppliance();
 const { call } = appliance;
@@ -140,6 +140,7 @@ test('an overview that stays open for an hour writes at most two records', async
 
 test('a session that was ended elsewhere is noticed at the next poll', async () => {
   const { page } = await visitAs(appliance, 'joe', '/console/about');
+  await withoutPolls(page);
   await page.clock.install();
   await goTo(page, '/console');
   await page.getByText('None: every active key is').waitFor();

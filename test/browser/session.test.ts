@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { test } from 'node:test';
 import { type Answer, visit, watchAnswers } from '../support/browser.ts';
 import { servedAppliance } from './appliance.ts';
-import { fillSetUp, password, visitAs } from './log-in.ts';
+import { fillSetUp, password, visitAs, withoutPolls } from './log-in.ts';
 
 const appliance = await servedAppliance();
 
@@ -74,6 +74,7 @@ test('the set-up link makes the first user, logs them in, and works once', async
 test('a session that ends leads back to where one was, with the reason', async () => {
   await appliance.addUser('ada', password, { flags: { 'user.read': true } });
   const { page, troubles } = await visitAs(appliance, 'ada@example.org', '/console/users/ada');
+  await withoutPolls(page);
   await page.getByRole('heading', { name: 'Ada Lovelace', level: 1 }).waitFor();
   await page.getByText('This is you: only somebody else can delete you.').waitFor();
   assert.equal(
