@@ -232,7 +232,8 @@ test('a session in use is kept alive, also while requests are under way', async 
 test('an appliance that was set back is told', async () => {
   const { page, troubles } = await visitAs(appliance, 'grace', '/console/accounts');
   await page.getByRole('row').nth(1).waitFor();
-  await page.evaluate(() => {
+  // Once the page as it is has gone: an answer to a poll would put it right.
+  await page.addInitScript(() => {
     for (const [name, value] of Object.entries(localStorage)) {
       localStorage.setItem(
         name,
