@@ -158,7 +158,10 @@ test('who adds a proof learns that an older one elsewhere is for the same, and n
   for (const proof of [...proofs, spiffe('pay/roll'), spiffe('pay/*')]) {
     const { body } = await seats[1].tries(proof);
     assert.equal(body.otherTenant, true, JSON.stringify(body));
-    assert.doesNotMatch(JSON.stringify(body), /t0/);
+    // The authority is the one that was sent, and its base64 may contain any two characters.
+    const { ca, ...told } = body;
+    assert.equal(ca, Object(proof).ca);
+    assert.doesNotMatch(JSON.stringify(told), /t0/);
   }
   for (const proof of [spiffe('other'), { ca: authority.pem, san: 'dns:b.example' }]) {
     assert.equal((await seats[1].proves(proof)).answer.otherTenant, undefined);

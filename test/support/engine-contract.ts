@@ -226,7 +226,7 @@ export function engineContract(name: string, open: () => Promise<SharedEngine>):
     assert.equal(await listed(), undefined);
     assert.deepEqual([await engine.rows(store, 1, 10), await engine.files.list(store)], [[], []]);
     assert.deepEqual(seqs(await engine.rows(other, 1, 10)), [1]);
-    await engine.create(other.replace(/^../, 'ff'), 1, rowOf(1), called);
+    await engine.create(newStore(), 1, rowOf(1), called);
   });
 
   test(`${name}: the seal is replaced by who saw the last one, and each turn tells of it and of the system store`, async () => {
