@@ -16,6 +16,7 @@ import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseTarget, parseWebhookSecrets } from '../../src/telemetry/streaming/target.ts';
 import { WebhookReceiver } from '../../src/telemetry/streaming/webhook.ts';
+import { freePort } from '../support/free-port.ts';
 import { certificate, privateKey } from '../support/localhost-certificate.ts';
 import { prng } from '../support/prng.ts';
 import { type AnyRecord, checkReceived, streamedAppliance, streamingTo } from '../support/streamed-appliance.ts';
@@ -199,9 +200,10 @@ test("a receiver that refuses one tenant's records gets the others'", async () =
 
 test('a receiver that is killed again and again misses nothing', async (context) => {
   const records: AnyRecord[] = [];
-  const open = (port?: number) => hook(undefined, port === undefined ? {} : { port });
+  // Not one that other programs are given while it is away.
+  const port = await freePort();
+  const open = () => hook(undefined, { port });
   let receiver = await open();
-  const { port } = receiver;
   await using at = await streamedAppliance();
   await at.open(streamingTo([`http://127.0.0.1:${port}/`], { secrets, from: 'start' }));
   const random = prng(3);
@@ -215,7 +217,7 @@ test('a receiver that is killed again and again misses nothing', async (context)
     await receiver[Symbol.asyncDispose]();
     records.push(...receiver.all.flatMap(({ body }) => linesOf(body)));
     await delay(random.int(60));
-    receiver = await open(port);
+    receiver = await open();
   }
   acting = false;
   await actor;

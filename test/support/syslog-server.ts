@@ -4,12 +4,13 @@
 import { once } from 'node:events';
 import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
+import { freePort } from './free-port.ts';
 import { certificate, privateKey } from './localhost-certificate.ts';
 
 export interface SyslogServerOptions {
   readonly tls?: boolean;
   readonly host?: string;
-  /** Default: a free port. */
+  /** Default: a free port, which stays free for it after it was killed. */
   readonly port?: number;
   /** Stops reading a connection after this many bytes. */
   readonly deafAfter?: number;
@@ -48,7 +49,7 @@ export class SyslogServer {
   }
 
   static async listen(options: SyslogServerOptions = {}): Promise<SyslogServer> {
-    const { tls = false, host = '127.0.0.1', port = 0 } = options;
+    const { tls = false, host = '127.0.0.1', port = await freePort() } = options;
     const take = (socket: Socket): void => self.#take(socket, options);
     const server = tls
       ? createTlsServer({ cert: certificate, key: privateKey }, take)
