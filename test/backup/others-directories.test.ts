@@ -25,6 +25,7 @@ import { Standby } from '../../src/backup/standby.ts';
 import { examine } from '../../src/doctor/doctor.ts';
 import { KmsError } from '../../src/errors.ts';
 import { DeliveryFault } from '../../src/telemetry/streaming/receiver.ts';
+import { attacker } from '../support/attacker.ts';
 import { type StreamedAppliance, streamedAppliance, streamingTo } from '../support/streamed-appliance.ts';
 import { until } from '../support/until.ts';
 
@@ -359,24 +360,21 @@ test('links in the place of a trial restore, as soon as there is one, lead it no
   await place.make();
   const before = grown(at.data);
   // The trial of a backup begins once the file is there.
-  const code = `const fs = require('node:fs');
-    process.chdir(${JSON.stringify(backups)});
-    const tried = (work) => { try { work(); } catch {} };
-    for (;;) for (const name of fs.readdirSync('.')) {
+  const step = `for (const name of fs.readdirSync('.')) {
       if (name.endsWith('.unverified')) tried(() => fs.symlinkSync(${JSON.stringify(at.data)}, name + '.restored'));
       if (name.endsWith('.restored')) {
         tried(() => fs.renameSync(name, 'aside-' + Math.random()));
         tried(() => fs.symlinkSync(${JSON.stringify(at.data)}, name));
       }
     }`;
-  const attacker = spawn(process.execPath, ['-e', code], { stdio: 'ignore' });
+  const child = await attacker(backups, step);
   for (let i = 0; i < 4; i++) {
     await place.make();
     await at.appliance.copies
       .backUpNow()
       .catch((error: unknown) => assert.ok(error instanceof KmsError, String(error)));
   }
-  attacker.kill('SIGKILL');
+  child.kill('SIGKILL');
   needUntouched(at.data, before, 'the trial');
   await at.close();
   await at.open();

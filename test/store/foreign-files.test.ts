@@ -2,7 +2,7 @@
 // directory beneath it and every file, for every operation, and while it is under way. Nothing outside the directory
 // changes, and each refusal says what is there.
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
+import { execFileSync } from 'node:child_process';
 import fs, {
   linkSync,
   lstatSync,
@@ -27,6 +27,7 @@ import { setTimeout } from 'node:timers/promises';
 import { KmsError, systemCode } from '../../src/errors.ts';
 import { type ForeignFiles, foreignFile, foreignFiles } from '../../src/platform/foreign-files.ts';
 import { lockDirectory } from '../../src/platform/lock.ts';
+import { attacker } from '../support/attacker.ts';
 
 const dir = 'life/tenants/aa';
 const name = `${dir}/log`;
@@ -399,12 +400,7 @@ for (const [attack, step] of Object.entries(attacks)) {
   test(`somebody who ${attack} all the time never gets at the live data`, async () => {
     const at = place();
     const before = [at.live, at.outside].map(stateOf);
-    const code = `const fs = require('node:fs');
-      const live = ${JSON.stringify(at.live)};
-      const tried = (work) => { try { work(); } catch {} };
-      process.chdir(${JSON.stringify(at.share)});
-      for (;;) {${step}}`;
-    const attacker = spawn(process.execPath, ['-e', code], { stdio: 'ignore' });
+    const child = await attacker(at.share, `const live = ${JSON.stringify(at.live)};${step}`);
     let done = 0;
     let refused = 0;
     for (const end = performance.now() + 2000; performance.now() < end; ) {
@@ -416,8 +412,8 @@ for (const [attack, step] of Object.entries(attacks)) {
         assert.ok(isSaid, String(error));
       }
     }
-    attacker.kill('SIGKILL');
-    await new Promise((resolve) => attacker.once('exit', resolve));
+    child.kill('SIGKILL');
+    await new Promise((resolve) => child.once('exit', resolve));
     assert.deepEqual([at.live, at.outside].map(stateOf), before);
     assert.ok(done > 0 && refused > 0, `${done} done, ${refused} refused`);
     rmSync(at.base, { recursive: true });
