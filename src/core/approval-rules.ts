@@ -134,12 +134,23 @@ function concerns({ users }: Pick<Tables, 'users'>, caller: Caller, rule: Approv
   return rule.actions.some((action) => flags.touches(action));
 }
 
-/** By id or name. Throws `not-found`. */
-function findRule({ approvalRules }: Pick<Tables, 'approvalRules'>, ref: string): ApprovalRule {
+/** By id or name. */
+function lookUpRule({ approvalRules }: Pick<Tables, 'approvalRules'>, ref: string): ApprovalRule | undefined {
   const rules = approvalRules.list();
-  const rule = rules.find(({ id }) => id === ref) ?? rules.find(({ name }) => name === ref);
+  return rules.find(({ id }) => id === ref) ?? rules.find(({ name }) => name === ref);
+}
+
+/** Throws `not-found`. */
+function findRule(tables: Pick<Tables, 'approvalRules'>, ref: string): ApprovalRule {
+  const rule = lookUpRule(tables, ref);
   if (rule) return rule;
   throw noRule();
+}
+
+/** The rule of that id or name, if there is one. */
+export function ruleNamed(tables: Pick<Tables, 'approvalRules'>, ref: string): ResourceRef | undefined {
+  const rule = lookUpRule(tables, ref);
+  return rule && ruleThing(rule);
 }
 
 function noRule(): KmsError {

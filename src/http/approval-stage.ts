@@ -1,6 +1,6 @@
 // The stage of a request that decides whether an act needs approval. It runs in the act's savepoint, after the act,
 // when its outcome is known; an act that must wait is rolled back, and becomes a request for approval.
-import type { Access, Endpoint } from '../api/endpoint.ts';
+import type { Access, Endpoint, RingSource } from '../api/endpoint.ts';
 import type { EndpointId } from '../api/endpoints.ts';
 import { accountThing, apiKeyThing } from '../core/accounts.ts';
 import { bySecret } from '../core/api-keys.ts';
@@ -16,8 +16,11 @@ import {
   type Wait,
 } from '../core/approval-decision.ts';
 import { furtherOf, isThere, namesOf, shownObject } from '../core/approval-objects.ts';
+import { ruleNamed } from '../core/approval-rules.ts';
 import { hidden } from '../core/approval-statement.ts';
 import type { Context } from '../core/context.ts';
+import { lookUpManagedKey } from '../core/managed-key-names.ts';
+import { keyRef } from '../core/managed-keys.ts';
 import { userThing } from '../core/users.ts';
 import { KmsError } from '../errors.ts';
 import type { ActivityDetails, ResourceRef } from '../model/activity-details.ts';
@@ -44,6 +47,9 @@ const free: ReadonlySet<string> = new Set<EndpointId>(['acknowledgeBrokenGlass']
 /** Operations that change the very rule that they name. */
 const changesRule: ReadonlySet<string> = new Set<EndpointId>(['updateApprovalRule', 'deleteApprovalRule']);
 
+/** Operations that make a key where the name leads to a deleted one. */
+const makesKey: ReadonlySet<string> = new Set<EndpointId>(['importManagedKey']);
+
 /** Acts that change no rule, no User and no word: whether they are approved is the same before and after. */
 const leavesWords = /^(?:activity|asset|key|keyring|kmip|tang)\./;
 
@@ -58,9 +64,9 @@ const givesWayIn: ReadonlySet<string> = new Set<EndpointId>([
 ]);
 
 interface Looked extends Beforehand {
-  /** The ring or managed key that is named, if it is there: one that the act makes has another id at each try. */
+  /** The ring or managed key that is named, if it is known: one that the act makes has another id at each try. */
   readonly named: ResourceRef | undefined;
-  /** A thing whose names the act may change, if it is there. */
+  /** The thing that is named, whose names the act may change, if it is there. */
   readonly thing: ResourceRef | undefined;
   /** The names of that thing. */
   readonly names: readonly string[];
@@ -69,37 +75,45 @@ interface Looked extends Beforehand {
 /** Looks at what an act may change, before it is done; undefined if no rule holds. */
 export function lookFor(
   ctx: OperationContext,
-  { id, access, path }: Endpoint,
-  { params, body }: EndpointInput,
+  endpoint: Endpoint,
+  input: EndpointInput,
   { ringname }: Admission,
 ): Looked | undefined {
   const { tx } = ctx;
+  const { id, access } = endpoint;
   const before = lookBefore(ctx, access.kind === 'flag' && leavesWords.test(access.action) ? undefined : id);
   if (!before) return undefined;
-  const isNamed = access.kind === 'flag' && access.ring && ringname !== '';
-  const named = isNamed ? ringNamed(tx, path, ringname) : undefined;
-  const thing = named ?? renamed(tx, id, params, body);
+  const source = access.kind === 'flag' && ringname !== '' ? access.ring : undefined;
+  const named = source && ringNamed(tx, endpoint, source, input.params, ringname);
+  const thing = named ?? thingNamed(tx, endpoint, input);
   return { ...before, named, thing, names: namesOf(tx, thing) };
 }
 
-/** The User, account or API key whose names an act may change. */
-function renamed(tx: Tables, operation: string, params: JsonObject, body: JsonObject): ResourceRef | undefined {
-  const { id } = params;
-  const username = operation === 'inviteUser' ? body.username : params.username;
-  if (typeof username === 'string') {
-    const user = tx.users.byUsername(username) ?? tx.users.byEmail(username);
+/** The rule, User, account or API key that a request names, in whichever way its endpoint takes a name. */
+function thingNamed(
+  tx: Tables,
+  { id: operation, path }: Endpoint,
+  { params, query, body }: EndpointInput,
+): ResourceRef | undefined {
+  if (changesRule.has(operation)) return ruleNamed(tx, textOf(params.id));
+  const username = textOf(operation === 'inviteUser' ? body.username : params.username);
+  if (username !== '') {
+    const byName = tx.users.byUsername(username) ?? tx.users.byEmail(username);
+    const user = query.id === 'true' ? tx.users.byId(username) : byName;
     return user && userThing(user);
   }
-  if (operation !== 'updateAccount' || typeof id !== 'string') return keyChanged(tx, body);
-  const account = tx.accounts.byId(id) ?? tx.accounts.byUid(id);
-  return account && accountThing(account);
+  const ofAccount = textOf(path.startsWith('/auth/accounts/{id}') ? params.id : params.accountId);
+  if (ofAccount !== '') {
+    const account = query.uid === 'true' ? tx.accounts.byUid(ofAccount) : tx.accounts.byId(ofAccount);
+    return account && accountThing(account);
+  }
+  const keyId = textOf(params.keyid ?? params.apikeyid ?? body.apikeyid);
+  const key = keyId === '' ? bySecret(tx, textOf(params.apikey ?? body.key)) : tx.apiKeys.byId(keyId);
+  return key && apiKeyThing(key);
 }
 
-/** The API key that a body names by its id or its secret. */
-function keyChanged(tx: Tables, { apikeyid, key: secret }: JsonObject): ResourceRef | undefined {
-  const byId = typeof apikeyid === 'string' ? tx.apiKeys.byId(apikeyid) : undefined;
-  const key = byId ?? (typeof secret === 'string' ? bySecret(tx, secret) : undefined);
-  return key && apiKeyThing(key);
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
 }
 
 /** Lets the act that was just done stand, if it needs no approval or has it. Throws `NeedsWords`. */
@@ -223,14 +237,23 @@ function objectOf(
   return (!isMade && deed?.object) || null;
 }
 
-function ringNamed(tx: Tables, path: string, name: string): ResourceRef | undefined {
+/** The ring or managed key that a request names; of managed keys deleted ones, too. */
+function ringNamed(
+  tx: Tables,
+  { id: operation, path }: Endpoint,
+  source: RingSource,
+  params: JsonObject,
+  name: string,
+): ResourceRef | undefined {
   if (path.startsWith('/ks/') || path.startsWith('/asym/')) {
     const isAsym = path.startsWith('/asym/');
     const ring = tx.rings.byName(isAsym ? 'asym' : 'ks', name);
     return ring && { type: isAsym ? 'asym-keyring' : 'keyring', id: ring.id, name };
   }
-  const key = tx.managedKeys.byName(name);
-  return key && { type: 'managed-key', id: key.id, name };
+  // The name of a deleted key may be another's by now, so that it is looked up as the operation does.
+  const isAsGiven = (source.from === 'key' && !makesKey.has(operation)) || source.from === 'deleted-id';
+  const key = isAsGiven ? lookUpManagedKey(tx, textOf(params[source.param])) : tx.managedKeys.byName(name);
+  return key && keyRef(key);
 }
 
 /** Actions that an act comes to besides that of its flag. */

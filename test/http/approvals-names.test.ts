@@ -1,0 +1,139 @@
+// A rule means a thing by any of its names, and a request under it may name the thing by any other.
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type Appliance, testAppliance } from '../support/appliance.ts';
+import { approver, ids, waits } from '../support/approvers.ts';
+import { makeRule, ok, samples } from './samples.ts';
+
+type Request = readonly [method: string, url: string, body?: object];
+
+interface Thing {
+  readonly actions: readonly string[];
+  /** Makes it; resolves to its names, and to requests about it by its several names. */
+  make(a: Appliance): Promise<{ readonly names: readonly string[]; readonly requests: readonly Request[] }>;
+}
+
+const boss = { username: 'boss', email: 'boss@example.org', firstName: 'B', lastName: 'O' };
+
+const things: Record<string, Thing> = {
+  'a User': {
+    actions: ['user.*'],
+    async make(a) {
+      await ok(a.call('POST', '/auth/users', boss));
+      const { id } = await ok(a.call('GET', '/auth/users/boss'));
+      const requests: Request[] = [
+        ['GET', '/auth/users/boss'],
+        ['GET', '/auth/users/boss@example.org?email=true'],
+        ['PATCH', '/auth/users/boss', { email: 'other@example.org' }],
+        ['DELETE', '/auth/users/boss'],
+        ['DELETE', `/auth/users/${id}?id=true`],
+      ];
+      return { names: ['boss', 'boss@example.org', id], requests };
+    },
+  },
+  'an account': {
+    actions: ['account.*', 'apikey.read'],
+    async make(a) {
+      const { id } = await ok(a.call('POST', '/auth/accounts', { uid: 'shop' }));
+      const requests: Request[] = [['PATCH', `/auth/accounts/${id}`, { uid: 'store' }]];
+      for (const ref of [id, 'shop?uid=true']) {
+        const [path, query] = ref.split('?');
+        requests.push(['GET', `/auth/accounts/${ref}`], ['DELETE', `/auth/accounts/${ref}`]);
+        requests.push(['GET', `/auth/accounts/${path}/apikeys?${query ?? ''}`]);
+      }
+      return { names: ['shop', id], requests };
+    },
+  },
+  'an API key': {
+    actions: ['apikey.*'],
+    async make(a) {
+      await ok(a.call('POST', '/auth/accounts', { uid: 'shop' }));
+      const fields = { accountId: 'shop', name: 'svc' };
+      const { keyid, key } = await ok(a.call('POST', '/auth/apikey?uid=true', fields));
+      const requests: Request[] = [
+        ['GET', `/auth/apikey/${keyid}`],
+        ['GET', `/auth/apikey/${keyid}/props`],
+        ['GET', `/auth/apikeys/${keyid}/proofs`],
+        ['PUT', '/auth/apikeyid', { apikeyid: keyid, op: 'merge', name: 'web' }],
+        ['PUT', '/auth/apikey', { key, op: 'merge', name: 'web' }],
+        ['DELETE', `/auth/apikey/${key}`],
+        ['DELETE', `/auth/apikeyid/${keyid}`],
+      ];
+      return { names: ['svc', keyid], requests };
+    },
+  },
+  'a managed key': { actions: ['key.*.*'], make: (a) => managedKey(a) },
+  'a managed key that waits for its deletion': {
+    actions: ['key.*.*', 'key.restore'],
+    async make(a) {
+      const made = await managedKey(a);
+      await ok(a.call('DELETE', '/managed-keys/payroll'));
+      const [, , id = ''] = made.names;
+      const requests = made.requests.filter(([method, url]) => method === 'GET' || url.includes('/aliases/'));
+      return { ...made, requests: [...requests, ['POST', `/managed-keys/${id}/restore`]] };
+    },
+  },
+  'a rule': {
+    actions: ['approval.rule'],
+    async make(a) {
+      const other = await approver(a);
+      const { id } = await makeRule(a, { name: 'inner', approvers: { users: ids(other) } });
+      const requests = ['inner', id].flatMap((ref): Request[] => [
+        ['PATCH', `/approvals/rules/${ref}`, { name: 'renamed' }],
+        ['PATCH', `/approvals/rules/${ref}`, { count: 1, window: 600 }],
+        ['DELETE', `/approvals/rules/${ref}`],
+      ]);
+      return { names: ['inner', id], requests };
+    },
+  },
+};
+
+async function managedKey(a: Appliance) {
+  const { id } = (await ok(a.call('POST', '/managed-keys', { name: 'payroll', deletionAllowed: true }))).key;
+  await ok(a.call('POST', '/managed-keys/payroll/aliases', { alias: 'pay' }));
+  const requests = ['payroll', 'pay', id].flatMap((ref): Request[] => [
+    ['GET', `/managed-keys/${ref}`],
+    ['GET', `/managed-keys/${ref}/dependents`],
+    ['DELETE', `/managed-keys/${ref}/aliases/pay`],
+    ['DELETE', `/managed-keys/${ref}`],
+  ]);
+  return { names: ['payroll', 'pay', String(id)], requests };
+}
+
+for (const [thing, { actions, make }] of Object.entries(things)) {
+  test(`${thing} is under a rule by each of its names, however a request names it`, async () => {
+    const outer = await testAppliance();
+    const { names } = await make(outer);
+    for (const at of names.keys()) {
+      const a = await testAppliance();
+      const ada = await approver(a);
+      const made = await make(a);
+      const object = made.names[at];
+      await makeRule(a, { name: 'outer', actions, objects: [object], approvers: { users: ids(ada) } });
+      for (const [method, url, body] of made.requests) {
+        const { status, body: answer } = await a.call(method, url, body);
+        const [request] = answer.approval
+          ? (await a.call('GET', '/approvals/requests?state=pending')).body.requests
+          : [];
+        const rules = request?.rules.map(({ name }: { name: string }) => name) ?? [];
+        assert.equal(status, 403, `${object}: ${method} ${url} ${JSON.stringify(answer)}`);
+        assert.ok(rules.includes('outer'), `${object}: ${method} ${url} is under ${rules}`);
+        await a.call('POST', `/approvals/requests/${answer.approval.id}/withdraw`);
+      }
+    }
+  });
+}
+
+test('a key that is imported under the name of a deleted one is another key', async () => {
+  const a = await testAppliance();
+  const ada = await approver(a);
+  await managedKey(a);
+  await ok(a.call('DELETE', '/managed-keys/payroll'));
+  const actions = ['key.*.import'];
+  await makeRule(a, { name: 'alias', actions, objects: ['pay'], approvers: { users: ids(ada) } });
+  await makeRule(a, { name: 'name', actions, objects: ['payroll'], approvers: { users: ids(ada) } });
+  const { body } = await samples.importManagedKey(a);
+  const answer = await a.call('POST', '/managed-keys/payroll/import', body);
+  const { object, rules } = (await a.call('GET', `/approvals/requests/${waits(answer)}`)).body;
+  assert.deepEqual([object, rules.map(({ name }: { name: string }) => name)], [null, ['name']]);
+});
