@@ -43,6 +43,8 @@ export interface PlannedAct extends Act {
   readonly ringname: string;
   readonly operation: string;
   readonly object: ResourceRef | null;
+  /** Ids of further things that were there before and that parameters and body mean by their names. */
+  readonly besides?: readonly string[];
   readonly parameters: JsonObject;
   readonly body: JsonObject;
   /** Whether the body matters where a rule has a window: it does not for a use of a key. */
@@ -204,14 +206,14 @@ function flagOf({ actions, ring }: Act): string {
 
 /** The caller, and what they do to what, and to which further things; with a window, any use of a key is the same. */
 function actHash({ tx, caller, tenant }: Deciding, act: PlannedAct, rules: readonly ApprovalRule[]): string {
-  const { operation, actions, ring = null, object, parameters } = act;
+  const { operation, actions, ring = null, object, besides = [], parameters } = act;
   const body = bodyOf(tenant, act, rules);
   const of = object && { type: object.type, id: object.id };
   const further = statedFurther(act.further);
   const outcome = outcomeOf(tx, act);
   const others = (act.further ?? []).map((each) => (each.object ? [] : each.objects));
   const whole = { operation, actions, ring, object: of, further, others, parameters, body, outcome };
-  return digestOf({ caller: caller.id, ...whole });
+  return digestOf({ caller: caller.id, ...whole, ...(besides.length > 0 && { besides }) });
 }
 
 /**

@@ -70,6 +70,8 @@ interface Looked extends Beforehand {
   readonly thing: ResourceRef | undefined;
   /** The names of that thing. */
   readonly names: readonly string[];
+  /** Ids of that thing, and of what the body names: their names may be others' by the time that the act is done. */
+  readonly meant: readonly string[];
 }
 
 /** Looks at what an act may change, before it is done; undefined if no rule holds. */
@@ -86,7 +88,9 @@ export function lookFor(
   const source = access.kind === 'flag' && ringname !== '' ? access.ring : undefined;
   const named = source && ringNamed(tx, endpoint, source, input.params, ringname);
   const thing = named ?? thingNamed(tx, endpoint, input);
-  return { ...before, named, thing, names: namesOf(tx, thing) };
+  const account = id === 'createApiKey' ? accountNamed(tx, input.body.accountId, input.query) : undefined;
+  const meant = [thing, account].flatMap((each) => each?.id ?? []);
+  return { ...before, named, thing, names: namesOf(tx, thing), meant };
 }
 
 /** The rule, User, account or API key that a request names, in whichever way its endpoint takes a name. */
@@ -102,14 +106,16 @@ function thingNamed(
     const user = query.id === 'true' ? tx.users.byId(username) : byName;
     return user && userThing(user);
   }
-  const ofAccount = textOf(path.startsWith('/auth/accounts/{id}') ? params.id : params.accountId);
-  if (ofAccount !== '') {
-    const account = query.uid === 'true' ? tx.accounts.byUid(ofAccount) : tx.accounts.byId(ofAccount);
-    return account && accountThing(account);
-  }
+  if (path.startsWith('/auth/accounts/')) return accountNamed(tx, params.id ?? params.accountId, query);
   const keyId = textOf(params.keyid ?? params.apikeyid ?? body.apikeyid);
   const key = keyId === '' ? bySecret(tx, textOf(params.apikey ?? body.key)) : tx.apiKeys.byId(keyId);
   return key && apiKeyThing(key);
+}
+
+function accountNamed(tx: Tables, given: unknown, query: JsonObject): ResourceRef | undefined {
+  const ref = textOf(given);
+  const account = query.uid === 'true' ? tx.accounts.byUid(ref) : tx.accounts.byId(ref);
+  return account && accountThing(account);
 }
 
 function textOf(value: unknown): string {
@@ -170,7 +176,7 @@ function actOf(
   endpoint: Endpoint,
   input: EndpointInput,
   admission: Admission,
-  { named: ofRing, thing, names: before }: Looked,
+  { named: ofRing, thing, names: before, meant }: Looked,
 ): PlannedAct {
   const { access, id } = endpoint;
   const { ringname } = admission;
@@ -203,6 +209,7 @@ function actOf(
     recorded: recordedAs(endpoint),
     operation: id,
     object,
+    besides: meant.filter((each) => each !== object?.id),
     parameters,
     body,
     isUse: flag.some(isKeyUse),

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { type Appliance, testAppliance } from '../support/appliance.ts';
-import { approver, ids, waits } from '../support/approvers.ts';
+import { type Approver, approver, ids, say, waits } from '../support/approvers.ts';
 import { makeRule, ok, samples } from './samples.ts';
 
 type Request = readonly [method: string, url: string, body?: object];
@@ -137,3 +137,49 @@ test('a key that is imported under the name of a deleted one is another key', as
   const { object, rules } = (await a.call('GET', `/approvals/requests/${waits(answer)}`)).body;
   assert.deepEqual([object, rules.map(({ name }: { name: string }) => name)], [null, ['name']]);
 });
+
+/** Requests that name a thing, and how another thing gets its name between the approval and the act. */
+const swaps: Record<
+  string,
+  {
+    readonly actions: readonly string[];
+    act: Request;
+    make(a: Appliance): unknown;
+    swap(a: Appliance, ada: Approver): unknown;
+  }
+> = {
+  'an API key for an account': {
+    actions: ['apikey.create'],
+    act: ['POST', '/auth/apikey?uid=true', { accountId: 'shop', name: 'svc' }],
+    make: (a) => ok(a.call('POST', '/auth/accounts', { uid: 'shop' })),
+    async swap(a) {
+      const { id } = await ok(a.call('GET', '/auth/accounts/shop?uid=true'));
+      await ok(a.call('PATCH', `/auth/accounts/${id}`, { uid: 'old' }));
+      await ok(a.call('POST', '/auth/accounts', { uid: 'shop' }));
+    },
+  },
+  'a User who is invited again': {
+    actions: ['user.invite', 'admin.make'],
+    act: ['POST', '/auth/user/invite', { ...boss, email: 'other@example.org' }],
+    make: (a) => ok(a.call('POST', '/auth/user/invite', boss)),
+    async swap(a, ada) {
+      await ok(a.call('DELETE', '/auth/users/boss'));
+      const invite = () => a.call('POST', '/auth/user/invite', boss);
+      await say(a, ada, waits(await invite()));
+      await ok(invite());
+    },
+  },
+};
+
+for (const [what, { actions, act, make, swap }] of Object.entries(swaps)) {
+  test(`${what}: what another has the name of by then is another act`, async () => {
+    const a = await testAppliance();
+    const ada = await approver(a);
+    await make(a);
+    await makeRule(a, { actions, objects: ['*'], approvers: { users: ids(ada) } });
+    const asked = waits(await a.call(...act));
+    await say(a, ada, asked);
+    await swap(a, ada);
+    assert.notEqual(waits(await a.call(...act)), asked);
+  });
+}
