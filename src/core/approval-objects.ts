@@ -4,6 +4,7 @@ import type { FurtherAct } from '../model/approval-rules.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Tables } from '../store/port.ts';
 import { termsTold } from './approval-rules.ts';
+import { awsIdOf } from './aws-names.ts';
 import type { Context } from './context.ts';
 import { askersOf, behind } from './persons.ts';
 
@@ -49,13 +50,18 @@ function isShort(fields: JsonObject): boolean {
   return JSON.stringify(fields).length <= most;
 }
 
-/** The names and ids by which a rule may mean a thing; aliases, a secret's path and a User's e-mail address, too. */
+/**
+ * The names and ids by which a rule may mean a thing; a User's e-mail address, too, and of a managed key its aliases,
+ * its path, its id for clients of AWS and its names for those of KMIP.
+ */
 export function namesOf(tx: Tables, object: ResourceRef | null | undefined): string[] {
   if (!object) return [];
   const { type, id, name } = object;
   const own = name === undefined ? [id] : [id, name];
   if (type === 'user') return [...own, tx.users.byId(id)?.email ?? ''];
-  return type === 'managed-key' ? [...own, tx.managedKeys.byId(id)?.path ?? '', ...tx.managedKeys.aliases(id)] : own;
+  const key = type === 'managed-key' ? tx.managedKeys.byId(id) : undefined;
+  if (!key) return own;
+  return [...own, awsIdOf(key), key.path ?? '', ...tx.managedKeys.aliases(id), ...tx.kmipObjects.names(id)];
 }
 
 type Touched = Parameters<Context['touches']>[0];

@@ -36,6 +36,9 @@ const publicEnding = '-public';
 /** Rights to a public half: all others are the managed key's. */
 const publicRights: ReadonlySet<KmipRight> = new Set(['read', 'export', 'encrypt', 'verify']);
 
+/** Rights to operations that may take a name from an object. */
+const losesNames: ReadonlySet<KmipRight> = new Set(['config', 'rotate']);
+
 /** An operation of a managed key, by the flag that lets others do it. */
 export type KmipRight =
   | 'read'
@@ -103,7 +106,9 @@ function hasRight(ctx: Context, object: KmipObject, right: KmipRight): boolean {
 export function needKmipRight(ctx: Context, object: KmipObject, right: KmipRight): void {
   if (hasRight(ctx, object, right)) {
     const flag = object.isPublicHalf && right === 'export' ? 'read' : right;
-    ctx.touches({ actions: [`key.${flag}`, ownKmipFlags[flag]], ring: object.key.name, object: keyRef(object.key) });
+    const { id, name } = object.key;
+    const lost = losesNames.has(right) ? ctx.tx.kmipObjects.names(id) : [];
+    ctx.touches({ actions: [`key.${flag}`, ownKmipFlags[flag]], ring: name, object: keyRef(object.key), lost });
     return;
   }
   if (object.isPublicHalf && !publicRights.has(right)) {

@@ -187,9 +187,7 @@ interface Pattern {
 export function covers(pattern: Pattern, act: Act): boolean {
   const { actions, objects, further = [] } = act;
   const flags = flagsOf(pattern.actions);
-  const isCovered =
-    actions.some((action) => flags.covers(actName(action, act.ring))) &&
-    pattern.objects.some((wanted) => wanted === '*' || objects.some((object) => matches(wanted, object)));
+  const isCovered = actions.some((action) => flags.covers(actName(action, act.ring))) && means(pattern, objects);
   return isCovered || further.some((each) => covers(pattern, each));
 }
 
@@ -198,9 +196,7 @@ export function covers(pattern: Pattern, act: Act): boolean {
  */
 export function losesSome(pattern: Pattern, act: Act): boolean {
   const { actions, renamed, further = [] } = act;
-  const means = (names: readonly string[]): boolean =>
-    pattern.objects.some((wanted) => wanted === '*' || names.some((name) => matches(wanted, name)));
-  const isLost = renamed !== undefined && means(renamed.from) && !means(renamed.to);
+  const isLost = renamed !== undefined && means(pattern, renamed.from) && !means(pattern, renamed.to);
   const resources = new Set(pattern.actions.map(resourceOf));
   const concerns = (action: string): boolean =>
     resources.has('*') ||
@@ -209,9 +205,20 @@ export function losesSome(pattern: Pattern, act: Act): boolean {
   return (isLost && actions.some(concerns)) || further.some((each) => losesSome(pattern, each));
 }
 
-/** The kind of thing that an act is about: `key` for `key.pay.delete`. */
+/** The kind of thing that an act is about: `key` for `key.pay.delete`, and for acts of KMIP. */
 function resourceOf(action: string): string {
-  return action.slice(0, `${action}.`.indexOf('.')).toLowerCase();
+  const resource = action.slice(0, `${action}.`.indexOf('.')).toLowerCase();
+  return resource === 'kmip' ? 'key' : resource;
+}
+
+/** How names of keys begin where clients of AWS write them in full. */
+const ofAws = /^(?:arn:aws:kms:[^/]*:(?:key|alias)|alias)\//i;
+
+function means({ objects }: Pattern, names: readonly string[]): boolean {
+  return objects.some((wanted) => {
+    const short = wanted.replace(ofAws, '');
+    return wanted === '*' || names.some((name) => matches(wanted, name) || (short !== wanted && matches(short, name)));
+  });
 }
 
 const compiled = new WeakMap<readonly string[], Flags>();

@@ -1,8 +1,12 @@
 // A rule means a thing by any of its names, and a request under it may name the thing by any other.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { reasons } from '../../src/dialects/kmip/reasons.ts';
+import { tags } from '../../src/dialects/kmip/tags.ts';
+import { text } from '../../src/dialects/kmip/ttlv.ts';
 import { type Appliance, testAppliance } from '../support/appliance.ts';
 import { type Approver, approver, ids, say, waits } from '../support/approvers.ts';
+import { attr, KmipClient, uid } from '../support/kmip-client.ts';
 import { makeRule, ok, samples } from './samples.ts';
 
 type Request = readonly [method: string, url: string, body?: object];
@@ -89,15 +93,23 @@ const things: Record<string, Thing> = {
 };
 
 async function managedKey(a: Appliance) {
-  const { id } = (await ok(a.call('POST', '/managed-keys', { name: 'payroll', deletionAllowed: true }))).key;
+  const { id, aws } = (await ok(a.call('POST', '/managed-keys', { name: 'payroll', deletionAllowed: true }))).key;
   await ok(a.call('POST', '/managed-keys/payroll/aliases', { alias: 'pay' }));
-  const requests = ['payroll', 'pay', id].flatMap((ref): Request[] => [
+  const place = `arn:aws:kms:eu-1:${aws.account}:`;
+  const ofAws = [
+    aws.keyId,
+    `${place}key/${aws.keyId}`,
+    `arn:aws:kms:*:key/${aws.keyId}`,
+    'alias/pay',
+    `${place}alias/pay`,
+  ];
+  const requests = ['payroll', 'pay', id, aws.keyId].flatMap((ref): Request[] => [
     ['GET', `/managed-keys/${ref}`],
     ['GET', `/managed-keys/${ref}/dependents`],
     ['DELETE', `/managed-keys/${ref}/aliases/pay`],
     ['DELETE', `/managed-keys/${ref}`],
   ]);
-  return { names: ['payroll', 'pay', String(id)], requests };
+  return { names: ['payroll', 'pay', String(id), ...ofAws], requests };
 }
 
 for (const [thing, { actions, make }] of Object.entries(things)) {
@@ -123,6 +135,34 @@ for (const [thing, { actions, make }] of Object.entries(things)) {
     }
   });
 }
+
+test("a key's names for clients of KMIP are its names for rules, and it keeps to those that name it", async () => {
+  const a = await testAppliance();
+  const ada = await approver(a);
+  const c = await KmipClient.make(a, 'kmip.*');
+  const id = await c.aes(['Name', 'backup']);
+  await makeRule(a, { actions: ['kmip.get', 'key.*.read'], objects: ['back*'], approvers: { users: ids(ada) } });
+  waits(await a.call('GET', `/managed-keys/${id}`));
+  const requests = {
+    Get: [uid(id)],
+    'Modify Attribute': [uid(id), attr('Name', 'other')],
+    'Delete Attribute': [uid(id), text(tags.attributeName, 'Name')],
+    'Re-key': [uid(id)],
+  };
+  for (const [operation, fields] of Object.entries(requests)) {
+    assert.equal(await c.refused(operation, fields), reasons.permissionDenied, operation);
+  }
+  await c.did('Modify Attribute', [uid(id), attr('Name', 'backup-2')]);
+  await c.did('Add Attribute', [uid(id), attr('Contact Information', 'ops')]);
+});
+
+test('a rule for what clients of KMIP do keeps to a key whose alias it names', async () => {
+  const a = await testAppliance();
+  const ada = await approver(a);
+  await managedKey(a);
+  await makeRule(a, { actions: ['kmip.get'], objects: ['pay'], approvers: { users: ids(ada) } });
+  waits(await a.call('DELETE', '/managed-keys/payroll/aliases/pay'));
+});
 
 test('a key that is imported under the name of a deleted one is another key', async () => {
   const a = await testAppliance();
