@@ -310,7 +310,7 @@ function makeRequest(ctx: Deciding, act: PlannedAct, rules: readonly ApprovalRul
   tx.approvalRequests.purgeOf(holder, keptOfHolder, purgedAtOnce);
   const id = world.newId('appr');
   const { operation, object, parameters, recorded, ringname, reason } = act;
-  const { actions, ring, objects, renamed, further, itself } = act;
+  const { actions, ring, objects, isForAll, renamed, further, itself } = act;
   const action = flagOf(act);
   const body = bodyOf(tenant, act, rules);
   const statement = statementOf({
@@ -336,6 +336,7 @@ function makeRequest(ctx: Deciding, act: PlannedAct, rules: readonly ApprovalRul
     terms: {
       ...{ actions, objects, itself, isOnce: isOnceFor(act, rules), lasts: lastingOf(rules) },
       ...(ring !== undefined && { ring }),
+      ...(isForAll && { isForAll }),
       ...(renamed && { renamed }),
       ...(further && further.length > 0 && { further }),
     },

@@ -16,6 +16,8 @@ import { shownFields } from '../core/approval-statement.ts';
 import type { World } from '../core/context.ts';
 import { localCaller } from '../core/credential.ts';
 import { userThing } from '../core/users.ts';
+import { KmsError } from '../errors.ts';
+import type { ResourceRef } from '../model/activity-details.ts';
 import { furtherActions } from '../model/approval-rules.ts';
 import { flagsOfText, operatorTenant } from '../model/flags.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
@@ -50,6 +52,9 @@ export const localActions: Readonly<Partial<Record<LocalId, readonly string[]>>>
   addCustodian: ['system.master'],
   removeCustodian: ['system.master'],
 };
+
+/** Acts by which somebody could get at any User, so that a rule for some of them covers them. */
+const forAll: ReadonlySet<LocalId> = new Set(['makeSetUpLink', 'setOidc', 'removeOidc']);
 
 interface Given {
   readonly params: JsonObject;
@@ -90,7 +95,9 @@ export async function approveLocal(
   if (!acts) return undefined;
   const { world } = appliance;
   const named = tenantNamed(open.tenants, id, given);
-  const asked = { id, acts, request, given, named };
+  const there = named?.tenant ?? (await restored(open, id, given));
+  const tenant = there && ({ type: 'tenant', id: there.id, name: there.name } as const);
+  const asked = { id, acts, request, given, tenant };
   const tenants = concerned(open.tenants, id, request, named);
   let first: Wait | undefined;
   for (const handle of tenants) {
@@ -124,8 +131,8 @@ interface Asked {
   readonly acts: readonly string[];
   readonly request: ApiRequest;
   readonly given: Given;
-  /** The tenant that the act is about. */
-  readonly named: TenantHandle | undefined;
+  /** The tenant that the act is about, if it is there. */
+  readonly tenant: ResourceRef | undefined;
 }
 
 /** The decision in one tenant, or the request that waits there. */
@@ -174,29 +181,41 @@ function concerned(
   return operator ? [operator] : [];
 }
 
+/** The tenant that the act is about, by its name or id, if it is served. */
 function tenantNamed(tenants: OpenState['tenants'], id: LocalId, { params }: Given): TenantHandle | undefined {
-  return /Tenant$/.test(id) && typeof params.name === 'string' ? tenants.byName(params.name.toLowerCase()) : undefined;
+  if (!/Tenant$/.test(id) || typeof params.name !== 'string') return undefined;
+  const wanted = params.name.toLowerCase();
+  return tenants.byName(wanted) ?? tenants.handles().find(({ tenant }) => tenant.id === wanted);
+}
+
+/** The deleted tenant that is to be restored, if there is one. */
+async function restored({ local }: OpenState, id: LocalId, { params }: Given) {
+  if (id !== 'restoreTenant' || typeof params.id !== 'string') return undefined;
+  try {
+    return await local.getTenant({ params: { name: params.id }, query: {}, body: {} });
+  } catch (error) {
+    if (error instanceof KmsError && error.code === 'not-found') return undefined;
+    throw error;
+  }
 }
 
 function plannedAct(
   tx: Transaction,
-  { id, acts, request, given: { params, query, body }, named }: Asked,
+  { id, acts, request, given: { params, query, body }, tenant }: Asked,
   keys: Parameters<typeof shownFields>[0],
 ): PlannedAct {
   const user = userIn(tx, body);
   const isAdministrators = user && flagsOfText(user.flagsText).covers('*');
-  const names = Object.values(params).filter((each) => typeof each === 'string');
-  const tenant = named && ({ type: 'tenant', id: named.tenant.id, name: named.tenant.name } as const);
   const object = user ? userThing(user) : (tenant ?? null);
-  const { name } = body;
+  const newName = /Tenant$/.test(id) ? body.name : undefined;
+  const names = [...Object.values(params), newName].filter((each) => typeof each === 'string');
   const [recorded = ''] = acts;
   return {
     actions: isAdministrators && !acts.includes(administrator) ? [...acts, administrator] : acts,
     objects: [...names, ...namesOf(tx, object)],
+    isForAll: forAll.has(id),
     renamed:
-      id === 'updateTenant' && tenant && typeof name === 'string'
-        ? { from: [tenant.id, tenant.name], to: [tenant.id, name] }
-        : undefined,
+      tenant && typeof newName === 'string' ? { from: namesOf(tx, tenant), to: [tenant.id, newName] } : undefined,
     itself: [],
     recorded,
     ringname: '',

@@ -156,6 +156,8 @@ export interface Act {
   readonly ring?: string | undefined;
   /** Names and ids of what is concerned. */
   readonly objects: readonly string[];
+  /** Whether it concerns any thing, whichever a rule means. */
+  readonly isForAll?: boolean;
   /** Names of the thing before and after the act, if it loses some. */
   readonly renamed?: Renamed | undefined;
   /** Acts on further things, which take flags of their own. */
@@ -185,9 +187,10 @@ interface Pattern {
 
 /** Whether a rule covers the act. */
 export function covers(pattern: Pattern, act: Act): boolean {
-  const { actions, objects, further = [] } = act;
+  const { actions, objects, isForAll = false, further = [] } = act;
   const flags = flagsOf(pattern.actions);
-  const isCovered = actions.some((action) => flags.covers(actName(action, act.ring))) && means(pattern, objects);
+  const isMeant = isForAll || means(pattern, objects);
+  const isCovered = isMeant && actions.some((action) => flags.covers(actName(action, act.ring)));
   return isCovered || further.some((each) => covers(pattern, each));
 }
 

@@ -16,7 +16,7 @@ import { type AnyJson, type Appliance, testAppliance } from '../support/applianc
 import { approver, ids, proven, say, waits } from '../support/approvers.ts';
 import { accessKey, base64, call, done } from '../support/aws-client.ts';
 import { KmipClient, uid, wrappingBy } from '../support/kmip-client.ts';
-import { makeRule, makeTransit } from './samples.ts';
+import { makeRule, makeTransit, ok } from './samples.ts';
 
 const local = { key: null, env: { local: true } };
 
@@ -28,18 +28,19 @@ async function under(actions: readonly string[], more: object = {}) {
   return { a, ada, rule };
 }
 
-/** Handlers of all local endpoints that concern the appliance; they note that they were called. */
+/** Handlers of all local endpoints that concern the appliance; but for those that look, they note that they were called. */
 function handlers(called: string[]): LocalHandlers {
   const made = localEndpoints.map(({ id }) => [id, async () => void called.push(id)]);
-  // Cast: what they answer is not looked at.
-  return Object.fromEntries(made) as unknown as LocalHandlers;
+  const getTenant = async ({ params: { name } }: AnyJson) => ({ id: name, name: `the name of ${name}` });
+  // Cast: nothing else that they answer is looked at.
+  return { ...Object.fromEntries(made), getTenant } as unknown as LocalHandlers;
 }
 
 const bodies: Readonly<Partial<Record<LocalId, object>>> = {
   makeResetLink: { username: 'linus' },
   resetSecondFactor: { username: 'linus' },
   unlinkOidc: { username: 'linus' },
-  setOidc: { issuer: 'https://idp.test', clientId: 'kms' },
+  setOidc: { issuer: 'https://idp.test', clientId: 'kms', clientSecret: 's' },
   createTenant: { name: 'third', hosts: ['third.test'] },
   addCustodian: { kind: 'passphrase', passphrase: 'correct horse battery' },
 };
@@ -115,6 +116,53 @@ test('a rule means a tenant by its name or id, and keeps to it when it is rename
     const removal = () => a.call('DELETE', `/approvals/rules/${made.id}`);
     await say(a, ada, waits(await removal()));
     assert.equal((await removal()).status, 200);
+  }
+});
+
+test('a rule means a tenant that is made, or restored, by its name or id', async () => {
+  const called: string[] = [];
+  const a = await testAppliance({ local: handlers(called) });
+  const ada = await approver(a);
+  const actions = ['tenant.create', 'tenant.restore', 'tenant.update'];
+  const restore = (body = {}) => a.call('POST', '/local/tenants/gone/restore', body, local);
+  const make = (name: string) => a.call('POST', '/local/tenants', { name, hosts: [] }, local);
+  await makeRule(a, { actions, objects: ['acme', 'the name of*'], approvers: { users: ids(ada) } });
+  waits(await make('Acme'));
+  waits(await a.call('PATCH', '/local/tenants/default', { name: 'acme' }, local));
+  waits(await restore({ name: 'other' }));
+  const id = waits(await restore());
+  const { object } = (await a.call('GET', `/approvals/requests/${id}`)).body;
+  assert.deepEqual(object, { type: 'tenant', id: 'gone', name: 'the name of gone' });
+  assert.deepEqual(called, []);
+  await make('other');
+  assert.deepEqual(called, ['createTenant']);
+});
+
+test("a tenant's own rules hold for who names it by its id", async () => {
+  const tenants = ['default', 't2'].map((name) => ({ name, hosts: [`${name}.test`] }));
+  const called: string[] = [];
+  const a = await testAppliance({ tenants, local: handlers(called) });
+  const { handle, root } = a.tenants[1] ?? assert.fail();
+  const at = { host: 't2.test', key: root.key };
+  const rule = { name: 'own', actions: ['tenant.delete'], objects: ['t2'], approvers: { flag: 'approval.give' } };
+  await ok(a.call('POST', '/approvals/rules', rule, at));
+  waits(await a.call('DELETE', `/local/tenants/${handle.tenant.id}`, {}, local));
+  assert.deepEqual(called, []);
+});
+
+test('what lets in any User falls under a rule for some', async () => {
+  const a = await testAppliance();
+  const ada = await approver(a);
+  const actions = ['user.*', 'admin.make'];
+  await makeRule(a, { actions, objects: ['boss@example.org'], approvers: { users: ids(ada) } });
+  const acts = [
+    ['PUT', '/local/oidc', bodies.setOidc],
+    ['DELETE', '/local/oidc', undefined],
+    ['POST', '/local/set-up-link', {}],
+  ] as const;
+  for (const [method, url, body] of acts) {
+    const id = waits(await a.call(method, url, body, local));
+    assert.equal((await say(a, ada, id)).body.state, 'granted', 'the rule covers the request, too');
   }
 });
 
