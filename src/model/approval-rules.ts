@@ -189,8 +189,8 @@ interface Pattern {
 export function covers(pattern: Pattern, act: Act): boolean {
   const { actions, objects, isForAll = false, further = [] } = act;
   const flags = flagsOf(pattern.actions);
-  const isMeant = isForAll || means(pattern, objects);
-  const isCovered = isMeant && actions.some((action) => flags.covers(actName(action, act.ring)));
+  const isCovered =
+    actions.some((action) => flags.covers(actName(action, act.ring))) && (isForAll || means(pattern, objects));
   return isCovered || further.some((each) => covers(pattern, each));
 }
 
