@@ -8,6 +8,8 @@ import { openKey, sealKey } from '../crypto/managed/sealed-keys.ts';
 import { isPem } from '../crypto/pem.ts';
 import type { OaepHash } from '../crypto/primitives.ts';
 import { invalidField, KmsError } from '../errors.ts';
+import type { ResourceRef } from '../model/activity-details.ts';
+import type { JsonObject } from '../model/json.ts';
 import { type KeyType, keyTypeFacts, typeOfWrappingKey, type WrappingKeyType } from '../model/key-types.ts';
 import type { Tables } from '../store/port.ts';
 import type { KeyVersion } from '../store/tables/managed-key-versions.ts';
@@ -146,6 +148,21 @@ export function importManagedKey(
     if ('key' in material) material.key.fill(0);
   }
   return { key: shown(ctx, mustFind(tx, key.id)) };
+}
+
+/**
+ * The body of an import that was just done, with a hash of the key instead of its wrapping: who wraps the same key again
+ * sends the same.
+ */
+export function withoutWrapping(
+  { tx, tenant }: Pick<Context, 'tx' | 'tenant'>,
+  body: JsonObject,
+  imported: ResourceRef | undefined,
+): JsonObject {
+  const key = imported && tx.managedKeys.byId(imported.id);
+  const made = key && tx.keyVersions.get(key.id, key.latestVersion);
+  if (body.wrapped === undefined || !made) return body;
+  return { ...body, wrapped: toBase64(sha256(openVersion(tenant.keys, key.type, made))) };
 }
 
 /** The newest version of a key, if its bytes were erased. */

@@ -19,6 +19,7 @@ import { furtherOf, isThere, namesOf, shownObject } from '../core/approval-objec
 import { ruleNamed } from '../core/approval-rules.ts';
 import { hidden } from '../core/approval-statement.ts';
 import type { Context } from '../core/context.ts';
+import { withoutWrapping } from '../core/key-transfer.ts';
 import { lookUpManagedKey } from '../core/managed-key-names.ts';
 import { keyRef } from '../core/managed-keys.ts';
 import { userThing } from '../core/users.ts';
@@ -47,8 +48,8 @@ const free: ReadonlySet<string> = new Set<EndpointId>(['acknowledgeBrokenGlass']
 /** Operations that change the very rule that they name. */
 const changesRule: ReadonlySet<string> = new Set<EndpointId>(['updateApprovalRule', 'deleteApprovalRule']);
 
-/** Operations that make a key where the name leads to a deleted one. */
-const makesKey: ReadonlySet<string> = new Set<EndpointId>(['importManagedKey']);
+/** It makes a key where the name leads to a deleted one, and its clients may wrap a key in another way at each try. */
+const importing: EndpointId = 'importManagedKey';
 
 /** Acts that change no rule, no User and no word: whether they are approved is the same before and after. */
 const leavesWords = /^(?:activity|asset|key|keyring|kmip|tang)\./;
@@ -211,7 +212,7 @@ function actOf(
     object,
     besides: meant.filter((each) => each !== object?.id),
     parameters,
-    body,
+    body: id === importing ? withoutWrapping(ctx, body, deed?.object) : body,
     isUse: flag.some(isKeyUse),
     deed,
     after: object ? shownObject(tx, object) : undefined,
@@ -258,7 +259,7 @@ function ringNamed(
     return ring && { type: isAsym ? 'asym-keyring' : 'keyring', id: ring.id, name };
   }
   // The name of a deleted key may be another's by now, so that it is looked up as the operation does.
-  const isAsGiven = (source.from === 'key' && !makesKey.has(operation)) || source.from === 'deleted-id';
+  const isAsGiven = (source.from === 'key' && operation !== importing) || source.from === 'deleted-id';
   const key = isAsGiven ? lookUpManagedKey(tx, textOf(params[source.param])) : tx.managedKeys.byName(name);
   return key && keyRef(key);
 }

@@ -1,12 +1,14 @@
 // Clients that try again: what each makes up at a try must not make another act of it, in any dialect or at the machine.
 import assert from 'node:assert/strict';
+import { publicEncrypt } from 'node:crypto';
 import { test } from 'node:test';
 import type { LocalHandlers } from '../../src/http/appliance-port.ts';
 import { type AnyJson, type Appliance, testAppliance } from '../support/appliance.ts';
 import { approver, ids, say, waits } from '../support/approvers.ts';
 import { type AccessKey, accessKey, call, done } from '../support/aws-client.ts';
 import { v1 } from '../support/vault-client.ts';
-import { makeRule, makeTransit } from './samples.ts';
+import { wrapped as wrappedForAws } from './aws-samples.ts';
+import { makeRule, makeTransit, ok } from './samples.ts';
 
 interface Try {
   /** Makes the things that are there before the rule. */
@@ -27,6 +29,12 @@ const vault = (path: string | ((there: AnyJson) => string), body: AnyJson, prepa
   go: async (a, _key, there) => (await v1(a, 'PUT', typeof path === 'string' ? path : path(there), body)).status < 300,
 });
 
+/** The key wrapped to the wrapping key, in another way each time. */
+async function wrappedAnew(a: Appliance, key = new Uint8Array(32).fill(7)): Promise<string> {
+  const { publicKey } = await ok(a.call('GET', '/managed-keys/wrapping-key'));
+  return publicEncrypt({ key: publicKey, oaepHash: 'sha256' }, key).toString('base64');
+}
+
 const tries: Readonly<Record<string, Try>> = {
   'a secret at a new path': vault('secret/data/app/new', { data: { a: 'b' } }),
   'a secret at a known path': vault('secret/data/app/new', { data: { a: 'c' } }, (a) =>
@@ -40,6 +48,35 @@ const tries: Readonly<Record<string, Try>> = {
   ),
   CreateKey: newKey({}),
   'CreateKey with fields': newKey({ Description: 'pay', KeySpec: 'RSA_2048', KeyUsage: 'SIGN_VERIFY' }),
+  'an imported key': {
+    go: async (a) => {
+      const body = { wrapped: await wrappedAnew(a), type: 'aes256-gcm' };
+      return (await a.call('POST', '/managed-keys/brought/import', body)).status === 200;
+    },
+  },
+  'a new version of an imported key': {
+    prepare: async (a) => {
+      const body = { wrapped: await wrappedAnew(a), type: 'aes256-gcm' };
+      return ok(a.call('POST', '/managed-keys/brought/import', body));
+    },
+    go: async (a) => {
+      const body = { wrapped: await wrappedAnew(a, new Uint8Array(32).fill(8)), isNewVersion: true };
+      return (await a.call('POST', '/managed-keys/brought/import', body)).status === 200;
+    },
+  },
+  "an imported key in Vault's transit engine": {
+    go: async (a) => {
+      const { status } = await v1(a, 'PUT', 'transit/keys/brought/import', { ciphertext: await wrappedAnew(a) });
+      return status === 204;
+    },
+  },
+  ImportKeyMaterial: {
+    prepare: async (a, key) => (await done(a, key, 'CreateKey', { Origin: 'EXTERNAL' })).KeyMetadata,
+    go: async (a, key, external) => {
+      const material = await wrappedForAws({ a, key, keys: { external } });
+      return (await call(a, key, 'ImportKeyMaterial', material)).__type === undefined;
+    },
+  },
   CreateAlias: aws('CreateAlias', ({ KeyId }) => ({ AliasName: 'alias/x', TargetKeyId: KeyId })),
   ScheduleKeyDeletion: aws('ScheduleKeyDeletion', ({ KeyId }) => ({ KeyId })),
   GenerateDataKey: aws('GenerateDataKey', ({ KeyId }) => ({ KeyId, KeySpec: 'AES_256' })),
@@ -60,6 +97,21 @@ for (const [name, { prepare, go }] of Object.entries(tries)) {
     }
   });
 }
+
+test('another key to import is another request, and none is shown', async () => {
+  const a = await testAppliance();
+  const ada = await approver(a);
+  await makeRule(a, { actions: ['key.*'], objects: ['*'], approvers: { users: ids(ada) } });
+  const send = async (byte: number) => {
+    const wrapped = await wrappedAnew(a, new Uint8Array(32).fill(byte));
+    return a.call('POST', '/managed-keys/brought/import', { wrapped, type: 'aes256-gcm' });
+  };
+  const id = waits(await send(7));
+  assert.equal(waits(await send(7)), id);
+  assert.notEqual(waits(await send(8)), id);
+  const { shown } = (await a.call('GET', `/approvals/requests/${id}`)).body;
+  assert.deepEqual(Object.keys(shown.body.wrapped), ['hidden']);
+});
 
 test('each key of AWS is asked for on its own', async () => {
   const a = await testAppliance();

@@ -42,7 +42,7 @@ const macOf = ({ keys }: Desk): AnyJson => ({ KeyId: keys.mac.KeyId, Message: me
 
 /** Material of 32 bytes for the external key, wrapped as the parameters say. */
 export async function wrapped(
-  { a, key, keys }: Desk,
+  { a, key, keys }: Pick<Desk, 'a' | 'key'> & { readonly keys: Pick<Desk['keys'], 'external'> },
   algorithm = 'RSAES_OAEP_SHA_256',
   spec = 'RSA_2048',
   material = Buffer.alloc(32, 7),
