@@ -4,6 +4,7 @@
 import { dirname } from 'node:path';
 import { Command, type Help, type HelpContext } from 'commander';
 import { KmsError } from '../errors.ts';
+import { parseAge } from '../model/ages.ts';
 import {
   type Commands,
   type Completes,
@@ -91,6 +92,14 @@ export class Cli<out V = object> {
       if (!isNameKind(completes)) return [];
       const given = this.#command.given(option);
       return [given].flat().flatMap((name) => (typeof name === 'string' ? [{ kind: completes, name }] : []));
+    });
+  }
+
+  /** The ages, in milliseconds, that options for moments were given: each run counts them from its own start. */
+  get ages(): readonly number[] {
+    return Object.entries<Kind<unknown>>(this.#kinds).flatMap(([option, { isMoment }]) => {
+      const given = isMoment ? this.#command.given(option) : undefined;
+      return typeof given === 'string' ? (parseAge(given) ?? []) : [];
     });
   }
 

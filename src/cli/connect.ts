@@ -12,6 +12,7 @@ import { type Client, type ClientOptions, createClient } from '../client/client.
 import { errorOfAnswer, errorOfFailure, notOurs, timedOut, unexpected } from '../client/failure.ts';
 import { KmsError, reasonOf } from '../errors.ts';
 import { tenantHeader } from '../model/names.ts';
+import { withAskedMoments } from './asked-moments.ts';
 import type { Cli } from './command.ts';
 import { localTenant } from './default-tenants.ts';
 import { withoutKey } from './exit.ts';
@@ -218,7 +219,7 @@ export async function localHeaders(cli: Cli): Promise<Record<string, string>> {
 
 async function locally(cli: Cli, way: Way, { fetch, close }: Pick<Connection, 'fetch' | 'close'>): Promise<Connection> {
   const headers = await localHeaders(cli);
-  const { fetches, save, applianceId, seen } = watched(cli, withReason(cli, fetch), localUrl);
+  const { fetches, save, applianceId, seen } = watched(cli, withAskedMoments(cli, withReason(cli, fetch), localUrl), localUrl);
   const made = clients({ baseUrl: localUrl, fetch: fetches.fetch, headers, retries: 0, timeout: unlimited });
   return {
     way,
@@ -244,7 +245,8 @@ async function overNetwork(cli: Cli, remote: Remote): Promise<Connection> {
   if (apiKey !== undefined && isOpenToOthers(url)) {
     await say(cli.io, `warning: the API key goes to ${url.host} unencrypted; use an https address`);
   }
-  const watch = watched(cli, withReason(cli, remoteFetch(remote), 'remote'), baseUrl);
+  const reach = withAskedMoments(cli, withReason(cli, remoteFetch(remote), 'remote'), baseUrl);
+  const watch = watched(cli, reach, baseUrl);
   const { fetches, save, applianceId, seen } = watch;
   const made = clients({
     baseUrl,

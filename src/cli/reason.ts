@@ -4,7 +4,7 @@ import { longestReason } from '../model/approval-rules.ts';
 import { breakGlassHeader, reasonHeader } from '../model/names.ts';
 import type { Cli } from './command.ts';
 
-type Fetch = (request: Request) => Promise<Response>;
+export type Fetch = (request: Request) => Promise<Response>;
 
 /** Sends the reason along, if there is one. Throws `usage` for a text that cannot be one. */
 export function withReason(cli: Cli, send: Fetch, way: 'local' | 'remote' = 'local'): Fetch {

@@ -151,8 +151,8 @@ export function importManagedKey(
 }
 
 /**
- * The body of an import that was just done, with a hash of the key instead of its wrapping: who wraps the same key again
- * sends the same.
+ * The body of an import that was just done, with a hash of the key instead of its wrapping: the same key wrapped again
+ * makes the same body.
  */
 export function withoutWrapping(
   { tx, tenant }: Pick<Context, 'tx' | 'tenant'>,

@@ -132,6 +132,36 @@ test('what waits for approval says which request waits, and is done once two use
   );
 });
 
+test('a moment that is counted from an age is the same in the next run', async () => {
+  await using d = await servedDesk();
+  const ada = await approver(d);
+  for (const thing of ['account create shop', 'key create dated', 'key create other']) await d.kms(thing);
+  await d.kms(['approval', 'rule', 'create', 'all', '--action', '*', '--approver', ada.name]);
+  // Each approval sets the clock forward.
+  d.appliance.advance(Date.now() - d.appliance.world.now() - 150_000);
+  const runs: readonly (readonly [typed: string, others: readonly string[]])[] = [
+    ['apikey create --account shop --name svc --expires 90d', ['apikey create --account shop --name svc --expires 91d']],
+    ['key create NEW --deactivate-at 90d', ['key create NEW --deactivate-at 30d', 'key create x --deactivate-at 90d']],
+    ['key config dated --deactivate-at 90d', ['key config other --deactivate-at 90d']],
+    ['approval rule create NEW --preset export-keys --approver-flag approval.give --expires 30d', []],
+    ['approval rule update all --expires 30d', []],
+  ];
+  const network = d.network();
+  for (const [name, { args, env }] of [['here', { args: [], env: {} }], ['there', network]] as const) {
+    for (const [typed, others] of runs) {
+      const run = (line: string) => d.kms([...args, ...line.replace('NEW', name).split(' ')], { env });
+      const id = requestIn(await run(typed));
+      assert.equal(requestIn(await run(typed)), id, typed);
+      for (const other of others) assert.notEqual(requestIn(await run(other)), id, other);
+      const stdin = `${ada.password}\n${codeOf(d, ada)}\n`;
+      const approved = await d.kms(`approval approve ${id} --user ${ada.name}`, { stdin });
+      assert.equal(approved.code, 0, approved.stderr);
+      const { code, stderr } = await run(typed);
+      assert.equal(code, 0, `${typed}: ${stderr}`);
+    }
+  }
+});
+
 test('a denied or withdrawn request is over; a wrong code is refused', async () => {
   await using d = await servedDesk();
   const ada = await approver(d);

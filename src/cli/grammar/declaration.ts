@@ -54,6 +54,8 @@ export interface Kind<T> {
   /** Its value may be omitted. */
   readonly isOptional?: true;
   readonly completes?: Completes;
+  /** Whether it is a moment, which may be given as an age from now. */
+  readonly isMoment?: true;
   /** Heading in the help. */
   readonly group?: string;
   /** The default, as it would be typed. */
@@ -367,7 +369,11 @@ export const wait = option((given, place) => {
 });
 
 /** An end: a time, an age from now, or null for `never`. */
-export const moment = option((given, place) => {
+export function moment(placeholder: string, about: string): Kind<number | null | undefined> {
+  return { ...readMoment(placeholder, about), isMoment: true };
+}
+
+const readMoment = option((given, place) => {
   if (given === 'never') return null;
   const age = parseAge(given);
   if (age === undefined) return readTime(given, place.name, ', an age such as 90d, or never');
