@@ -18,7 +18,7 @@ export function withAskedMoments(cli: Cli, send: Fetch, baseUrl: string): Fetch 
   if (ages.length === 0) return send;
   const isCounted = (value: number, from: number) => ages.some((age) => Math.abs(value - from - age) < tolerance);
   return async (request) => {
-    const body = jsonOf(await request.clone().text());
+    const body = jsonOf(new TextDecoder().decode(await request.clone().arrayBuffer()));
     if (!isJsonObject(body) || !numbersIn(body).some((each) => isCounted(each, Date.now()))) return send(request);
     for (const asked of await openRequests(request, send, baseUrl)) {
       const isSame = (own: number, theirs: number) =>

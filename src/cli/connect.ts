@@ -219,7 +219,11 @@ export async function localHeaders(cli: Cli): Promise<Record<string, string>> {
 
 async function locally(cli: Cli, way: Way, { fetch, close }: Pick<Connection, 'fetch' | 'close'>): Promise<Connection> {
   const headers = await localHeaders(cli);
-  const { fetches, save, applianceId, seen } = watched(cli, withAskedMoments(cli, withReason(cli, fetch), localUrl), localUrl);
+  const { fetches, save, applianceId, seen } = watched(
+    cli,
+    withAskedMoments(cli, withReason(cli, fetch), localUrl),
+    localUrl,
+  );
   const made = clients({ baseUrl: localUrl, fetch: fetches.fetch, headers, retries: 0, timeout: unlimited });
   return {
     way,

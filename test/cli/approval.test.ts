@@ -140,14 +140,20 @@ test('a moment that is counted from an age is the same in the next run', async (
   // Each approval sets the clock forward.
   d.appliance.advance(Date.now() - d.appliance.world.now() - 150_000);
   const runs: readonly (readonly [typed: string, others: readonly string[]])[] = [
-    ['apikey create --account shop --name svc --expires 90d', ['apikey create --account shop --name svc --expires 91d']],
+    [
+      'apikey create --account shop --name svc --expires 90d',
+      ['apikey create --account shop --name svc --expires 91d'],
+    ],
     ['key create NEW --deactivate-at 90d', ['key create NEW --deactivate-at 30d', 'key create x --deactivate-at 90d']],
     ['key config dated --deactivate-at 90d', ['key config other --deactivate-at 90d']],
     ['approval rule create NEW --preset export-keys --approver-flag approval.give --expires 30d', []],
     ['approval rule update all --expires 30d', []],
   ];
   const network = d.network();
-  for (const [name, { args, env }] of [['here', { args: [], env: {} }], ['there', network]] as const) {
+  for (const [name, { args, env }] of [
+    ['here', { args: [], env: {} }],
+    ['there', network],
+  ] as const) {
     for (const [typed, others] of runs) {
       const run = (line: string) => d.kms([...args, ...line.replace('NEW', name).split(' ')], { env });
       const id = requestIn(await run(typed));

@@ -64,6 +64,7 @@ test('when a key ends is a date in UTC, an age, or never', () => {
   ]) {
     assert.match(endIn(text, now).problem ?? '', /^Enter a date/, text);
   }
+  assert.deepEqual(endIn('1d', now + 1), { value: now + 86_460_000 }, 'a full minute can be typed again');
   // The text in a field parses back to the same time.
   for (const time of [0, now, now + 60_000, now + 1000, now + 1, 253_402_300_799_999]) {
     assert.deepEqual(endIn(endText(time), now), { value: time });

@@ -113,6 +113,7 @@ test('every preset survives the form', () => {
 const typed = (fields: Record<string, string>) => ({
   text: (name: string) => fields[name] ?? '',
   exactly: (name: string) => fields[name] ?? '',
+  firstAt: 0,
   isOn: () => false,
 });
 const fields = { name: 'exports', flag: 'approval.give', count: '2', window: '3600', objects: '', actions: '' };

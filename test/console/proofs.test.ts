@@ -60,7 +60,7 @@ test('every check of a token has words', () => {
 
 function filled(fields: Readonly<Record<string, string>>): FormValues {
   const exactly = (name: string): string => fields[name] ?? '';
-  return { exactly, text: (name) => exactly(name).trim(), isOn: (name) => name in fields };
+  return { exactly, text: (name) => exactly(name).trim(), isOn: (name) => name in fields, firstAt: 0 };
 }
 
 const jwks = '{"keys": []}';

@@ -13,7 +13,7 @@ import type { BulkAction } from '../parts/bulk.tsx';
 import { ButtonLink } from '../parts/button.tsx';
 import { Field, Proposals } from '../parts/fields.tsx';
 import { Finder } from '../parts/finder.tsx';
-import { Form } from '../parts/form.tsx';
+import { Form, type FormValues } from '../parts/form.tsx';
 import { announce } from '../parts/messages.tsx';
 import { PageHeader } from '../parts/page.tsx';
 import { useState, useWholeList } from '../parts/state.ts';
@@ -156,9 +156,8 @@ function bulkActions(api: Client): readonly BulkAction<SafeApiKey>[] {
         />
       ),
       action: 'Set expiry',
-      check: (values) => void expiryIn(values.text('expiresAt')),
-      run: ({ keyid }, values) =>
-        api.updateApiKey({ op: 'merge', apikeyid: keyid, expiresAt: expiryIn(values.text('expiresAt')) }),
+      check: (values) => void expiryIn(values),
+      run: ({ keyid }, values) => api.updateApiKey({ op: 'merge', apikeyid: keyid, expiresAt: expiryIn(values) }),
       undo: ({ keyid, expiresAt }) => api.updateApiKey({ op: 'merge', apikeyid: keyid, expiresAt }),
       done: (count) => `The expiry of ${count} is set.`,
     },
@@ -183,8 +182,8 @@ function bulkActions(api: Client): readonly BulkAction<SafeApiKey>[] {
   ];
 }
 
-function expiryIn(text: string): number | null {
-  const end = endIn(text, Date.now());
+function expiryIn(values: FormValues): number | null {
+  const end = endIn(values.text('expiresAt'), values.firstAt);
   if (end.problem !== undefined) throw new FieldProblems({ expiresAt: end.problem });
   return end.value;
 }

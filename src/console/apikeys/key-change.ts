@@ -40,13 +40,18 @@ export function differences(before: Values, after: Values): Difference[] {
   return found.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
+const minute = 60_000;
+
 type Typed<T> = { readonly value: T; readonly problem?: undefined } | { readonly problem: string };
 
-/** Expiry of a key: a date in UTC, an age counted from `now`, or null if the text is empty. Milliseconds since 1970. */
+/**
+ * Expiry of a key: a date in UTC, an age counted from `now` to a full minute, which can be typed again, or null if the
+ * text is empty. Milliseconds since 1970.
+ */
 export function endIn(text: string, now: number): Typed<number | null> {
   if (text === '') return { value: null };
   const age = parseAge(text);
-  if (age !== undefined) return { value: now + age };
+  if (age !== undefined) return { value: Math.ceil((now + age) / minute) * minute };
   const value = parseTimestamp(text.replace(/ ?UTC$/, ''));
   if (value !== undefined) return { value };
   return { problem: 'Enter a date such as 2027-01-31 or 2027-01-31 08:00, or an age such as 90d.' };

@@ -37,7 +37,7 @@ export function KeyFields({ apiKey }: { readonly apiKey?: SafeApiKey }) {
 
 /** The values of `KeyFields`. */
 export function keyIn(values: FormValues) {
-  const end = endIn(values.text('expiresAt'), Date.now());
+  const end = endIn(values.text('expiresAt'), values.firstAt);
   const addresses = addressesIn(values.exactly('allowedAddresses'));
   if (end.problem !== undefined) throw new FieldProblems({ expiresAt: end.problem });
   if (addresses.problem !== undefined) throw new FieldProblems({ allowedAddresses: addresses.problem });

@@ -15,6 +15,8 @@ export interface FormValues {
   /** Exactly as typed. */
   exactly(name: string): string;
   isOn(name: string): boolean;
+  /** When the form was first submitted. Ages count from then, since what waits for approval is sent again unchanged. */
+  readonly firstAt: number;
 }
 
 interface FormProps {
@@ -151,11 +153,15 @@ function focusFirst(form: HTMLFormElement, problems: Problems): void {
   fields.find((field) => (field.getAttribute('name') ?? '') in problems)?.focus();
 }
 
+const firstSubmitted = new WeakMap<HTMLFormElement, number>();
+
 function valuesOf(form: HTMLFormElement): FormValues {
+  const firstAt = firstSubmitted.get(form) ?? Date.now();
+  firstSubmitted.set(form, firstAt);
   const data = new FormData(form);
   const exactly = (name: string): string => {
     const value = data.get(name);
     return typeof value === 'string' ? value : '';
   };
-  return { exactly, text: (name) => exactly(name).trim(), isOn: (name) => data.has(name) };
+  return { exactly, text: (name) => exactly(name).trim(), isOn: (name) => data.has(name), firstAt };
 }
