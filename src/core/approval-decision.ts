@@ -18,7 +18,7 @@ import { digestOf, shownFields, statedFurther, statementOf } from './approval-st
 import { lackOfApprovers, standingOf } from './approval-words.ts';
 import type { Context } from './context.ts';
 import { localCaller } from './credential.ts';
-import { vouchedByAny } from './persons.ts';
+import { vouchedByFirst } from './persons.ts';
 
 /** Open requests of one caller with their API keys, and of a tenant; the last ones are kept for administrators. */
 const mostOfHolder = 100;
@@ -117,7 +117,7 @@ export function decideAct(ctx: Deciding, act: PlannedAct, before: Beforehand): J
   const breaking = act.breaking();
   return breaking === undefined
     ? useUp(ctx, act, grantOf(ctx, act, before, rules), rules)
-    : breakFor(ctx, act, before, breaking);
+    : breakFor(ctx, act, rules, breaking);
 }
 
 /** Throws `NeedsWords` for an act that may not be done now, and uses nothing up. */
@@ -157,13 +157,13 @@ function useUp(
   };
 }
 
-function breakFor(ctx: Deciding, act: PlannedAct, { rules }: Beforehand, reason: string): JsonObject {
+function breakFor(ctx: Deciding, act: PlannedAct, rules: readonly ApprovalRule[], reason: string): JsonObject {
   const { tx, world, caller, address } = ctx;
   const id = world.newId('glass');
   const action = flagOf(act);
   const { object } = act;
   const at = world.now();
-  const persons = vouchedByAny(rules);
+  const persons = vouchedByFirst(rules);
   tx.brokenGlass.insert({ id, at, by: caller.id, reason, action, object, requestId: undefined, persons });
   const approval = { glass: id, action, reason };
   const deed = { object: { type: 'broken-glass', id }, approval } as const;
@@ -188,8 +188,9 @@ export function noteRestored({ tx, world }: Pick<Deciding, 'tx' | 'world'>, from
   expireAnswered({ tx, world });
   const action = furtherActions.restore;
   const act = { actions: [action], objects: [], itself: [] };
-  if (rulesFor(rulesAt(tx, world.now()), act).length === 0) return;
-  const persons = vouchedByAny(tx.approvalRules.list());
+  const rules = rulesFor(rulesAt(tx, world.now()), act);
+  if (rules.length === 0) return;
+  const persons = vouchedByFirst(rules);
   const id = world.newId('glass');
   const by = localCaller.id;
   const reason = from === 'backup' ? 'a backup was restored' : 'the appliance goes on from its shipped copy';

@@ -22,7 +22,7 @@ import {
 import { isApprover, welcomeApprover } from './approvers.ts';
 import type { Caller, Context } from './context.ts';
 import { dayLength } from './key-dependents.ts';
-import { askersOf, isOfBreaker, vouchedByAny } from './persons.ts';
+import { askersOf, isOfBreaker, strangersTo, vouchedByFirst } from './persons.ts';
 import { sessionOf } from './sessions.ts';
 
 const mostListed = 100;
@@ -215,7 +215,7 @@ export function breakGlass(ctx: Context, { id, reason, factor: given }: BreakInp
   const glass = world.newId('glass');
   const { action, object } = detailsOf(tx, request);
   const by = caller.id;
-  const persons = vouchedByAny(tx.approvalRules.list());
+  const persons = vouchedByFirst(rules);
   tx.brokenGlass.insert({ id: glass, at: now, by, reason, action, object, requestId: id, persons });
   tx.approvalRequests.grant(id, { now, endsAt: (request.grantedAt ?? now) + requestLasts, brokenBy: by });
   ctx.note({ object: glassThing(glass), approval: { glass, id, action, reason, ...factorTold(factor) } });
@@ -252,15 +252,20 @@ export function acknowledgeBrokenGlass(ctx: Context, { id }: { readonly id: stri
   if (session?.byProvider && !session.factor && tx.secondFactors.has(caller.id)) {
     throw new KmsError('forbidden', 'log in with your second factor to acknowledge it', { denies: true });
   }
-  if (isOfBreaker(tx, caller.id, broken)) {
-    throw new KmsError(
-      'forbidden',
-      'it cannot be acknowledged by whoever broke it, nor by an identity that they could have had access to: a User for whom a rule vouches can',
-    );
-  }
+  if (isOfBreaker(tx, caller.id, broken)) throw brokenByCaller(tx, broken);
   if (!broken.acknowledged) tx.brokenGlass.acknowledge(id, caller.id, world.now());
   ctx.note({ object: glassThing(id) });
   return brokenAnswer(tx, tx.brokenGlass.byId(id) ?? broken);
+}
+
+function brokenByCaller(tx: Tables, broken: BrokenGlass): KmsError {
+  const names = strangersTo(tx, broken).map(({ username }) => username);
+  const others = names.length > 3 ? `${names.slice(0, 3).join(', ')} and others` : names.join(', ');
+  return new KmsError(
+    'forbidden',
+    'it cannot be acknowledged by whoever broke it, nor by an identity that they could have had access to: ' +
+      (others === '' ? 'a User for whom a rule vouches can' : `${others} can, with the permission flag approval.rule`),
+  );
 }
 
 function approvalThing(tx: Tables, request: ApprovalRequest): ResourceRef {

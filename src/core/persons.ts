@@ -107,29 +107,43 @@ function isOwnKey(waysIn: People['waysIn'], userId: string, id: string, after: n
   return ways.length > 0 && ways.every(({ who, first }) => who === userId && first > after);
 }
 
+type Broken = Pick<BrokenGlass, 'by' | 'persons'>;
+
 /**
  * Whether an identity may be who broke the glass: the same, one that they had a way into, or a User with a second
- * factor of theirs. Users for whom a rule vouched before are persons of their own; only if none of them could
- * acknowledge it any more, those for whom one vouches now.
+ * factor of theirs. Users for whom the rule vouched before are persons of their own; only if none of them could
+ * acknowledge it any more, those for whom a rule vouches now.
  */
 export function isOfBreaker(
   tables: People & Pick<Tables, 'approvalRules' | 'users'>,
   id: string,
-  { by, persons }: Pick<BrokenGlass, 'by' | 'persons'>,
+  broken: Broken,
 ): boolean {
-  const couldBe = (who: string, known: BrokenGlass['persons']): boolean => {
-    const could = behind(tables, who, (each) => known[each] ?? 0);
-    return !could || could.has(by) || shareFactors(tables, by, could);
-  };
-  const isLeft = Object.keys(persons).some((who) => {
-    const user = tables.users.byId(who);
-    return user && canLogIn(user) && !couldBe(who, persons);
-  });
-  return couldBe(id, isLeft ? persons : vouchedByAny(tables.approvalRules.list()));
+  const isLeft = strangersTo(tables, broken).length > 0;
+  return couldBeBreaker(tables, id, isLeft ? broken : { ...broken, persons: vouchedNow(tables.approvalRules.list()) });
+}
+
+/** Users for whom the rule vouched before, and who are certainly not who broke the glass. */
+export function strangersTo(tables: People & Pick<Tables, 'users'>, broken: Broken): User[] {
+  const users = Object.keys(broken.persons).flatMap((id) => tables.users.byId(id) ?? []);
+  return users.filter((user) => canLogIn(user) && !couldBeBreaker(tables, user.id, broken));
+}
+
+function couldBeBreaker(tables: People, id: string, { by, persons }: Broken): boolean {
+  const could = behind(tables, id, (each) => persons[each] ?? 0);
+  return !could || could.has(by) || shareFactors(tables, by, could);
+}
+
+/**
+ * Users for whom the first of these rules vouches, each with the last way in by then. The caller who breaks the glass
+ * could not have changed that rule alone, but could have made the others.
+ */
+export function vouchedByFirst([first]: readonly Pick<ApprovalRule, 'vouched'>[]): ApprovalRule['vouched'] {
+  return first?.vouched ?? {};
 }
 
 /** The Users for whom one of the rules vouches, each with the last way in by then. */
-export function vouchedByAny(rules: readonly Pick<ApprovalRule, 'vouched'>[]): Readonly<Record<string, number>> {
+function vouchedNow(rules: readonly Pick<ApprovalRule, 'vouched'>[]): ApprovalRule['vouched'] {
   const all = new Map<string, number>();
   for (const { vouched } of rules) {
     for (const [id, at] of Object.entries(vouched)) all.set(id, Math.max(at, all.get(id) ?? 0));

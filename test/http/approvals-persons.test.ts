@@ -435,16 +435,31 @@ test('who breaks the glass for their own request does not acknowledge it, with n
   assert.equal((await acknowledge(grace.key)).status, 200);
 });
 
-test('nor with a User whom they made beforehand: one for whom a rule vouches acknowledges it', async () => {
-  for (const vouches of [false, true]) {
+test('nor with a User whom they made beforehand, and a rule of their own that vouches for that User', async () => {
+  const rules = { none: undefined, 'another act': ['tang.delete'], 'the same act': ['keyring.*.delete'] };
+  for (const [name, actions] of Object.entries(rules)) {
     const d = await Desk.make();
     const evil = await d.user(machine, { 'approval.rule': true });
-    if (vouches) await makeRule(d.a, { objects: ['other'], approvers: { users: [evil.id] } });
+    const rule = { name: 'own', actions, objects: ['*'], approvers: { users: [evil.id] } };
+    if (actions) assert.equal((await d.a.call('POST', '/approvals/rules', rule, local)).status, 200);
     const headers = { 'Kms-Break-Glass': 'at night' };
     assert.equal((await d.a.call('DELETE', `/ks/keyrings/${d.ring}`, undefined, { ...local, headers })).status, 200);
     const [glass] = (await d.ok(d.root, 'GET', '/approvals/broken-glass')).broken;
-    const { status } = await d.a.call('POST', `/approvals/broken-glass/${glass.id}/acknowledge`, undefined, as(evil));
-    assert.equal(status, vouches ? 200 : 403);
+    const acknowledge = (key: string) =>
+      d.a.call('POST', `/approvals/broken-glass/${glass.id}/acknowledge`, undefined, { key });
+    const { status, body } = await d.a.call(
+      'POST',
+      `/approvals/broken-glass/${glass.id}/acknowledge`,
+      undefined,
+      as(evil),
+    );
+    assert.equal(status, 403, name);
+    // Bob would need the flag first, which is said.
+    const [ada, bob] = [d.ada.user.username, d.bob.user.username];
+    assert.ok(body.message.endsWith(`: ${ada}, ${bob} can, with the permission flag approval.rule`), body.message);
+    assert.equal((await acknowledge(d.bob.key)).status, 403);
+    await d.ok(d.root, 'PATCH', `/auth/users/${bob}`, { flags: { 'approval.rule': true } });
+    assert.equal((await acknowledge(d.bob.key)).status, 200, name);
   }
 });
 

@@ -9,7 +9,7 @@ import { type AnyJson, testAppliance } from '../support/appliance.ts';
 import { approver, code, ids, proven, say, waits } from '../support/approvers.ts';
 import { Authenticator } from '../support/authenticator.ts';
 import { KmipClient, uid } from '../support/kmip-client.ts';
-import { addPasskey, makeRing, makeRule, makeTransit, pageOrigin, person } from './samples.ts';
+import { addPasskey, makeRing, makeRule, makeTransit, ok, pageOrigin, person } from './samples.ts';
 
 const minute = 60_000;
 
@@ -236,10 +236,9 @@ test('making an administrator is an act of many ways', async () => {
 });
 
 test('the administrator at the machine is bound too, unless they break the glass, loudly', async () => {
-  const { a, name } = await desk();
+  const { a, name, ada: keeper } = await desk();
   const local = { key: null, env: { local: true } };
-  const keeper = await person(a, { 'approval.rule': true });
-  await makeRule(a, { objects: ['other'], approvers: { users: ids(keeper) } });
+  await ok(a.call('PATCH', `/auth/users/${keeper.user.username}`, { flags: { 'approval.rule': true } }));
   const path = `/ks/keyrings/${name}`;
   waits(await a.call('DELETE', path, undefined, local));
   const headers = { 'Kms-Break-Glass': encodeURIComponent('es brennt – sofort') };

@@ -13,7 +13,7 @@ export interface BrokenGlass {
   readonly action: string;
   readonly object: ResourceRef | null;
   readonly requestId: string | undefined;
-  /** Users for whom a rule vouched before, by id, each with the number of the last way in that there was then. */
+  /** Users for whom the rule vouched before, by id, each with the number of the last way in that there was then. */
   readonly persons: Readonly<Record<string, number>>;
   readonly acknowledged: { readonly at: number; readonly by: string } | undefined;
 }
