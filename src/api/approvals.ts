@@ -247,6 +247,9 @@ const effects = z
       .exactOptional()
       .meta({ description: 'how many in all, if there are more than 100', examples: [240] }),
     objects: z.array(object).meta({ description: 'other objects that it affects, 100 at most' }),
+    objectCount: count
+      .exactOptional()
+      .meta({ description: 'how many in all, if there are more than 100', examples: [130] }),
     before: freeValues.exactOptional().meta({ description: 'the object before, without secrets' }),
     after: freeValues.exactOptional().meta({ description: 'the object afterwards, without secrets' }),
     vouched: z
@@ -259,6 +262,9 @@ const effects = z
       )
       .exactOptional()
       .meta({ description: 'for a rule: the Users for whom it would newly vouch, 100 at most' }),
+    vouchedCount: count
+      .exactOptional()
+      .meta({ description: 'how many in all, if there are more than 100', examples: [130] }),
     dependents: z
       .array(
         z.object({
@@ -296,6 +302,10 @@ const request = z
     }),
     requester: person.meta({ description: 'who asks' }),
     action: z.string().meta({ description: 'the flag that it takes', examples: ['key.payroll.delete'] }),
+    actions: z.array(z.string()).meta({
+      description: 'all that a rule may call it, that flag among them; `admin.make` if it makes an administrator',
+      examples: [['key.payroll.delete']],
+    }),
     operation: z.string().meta({
       description: 'the operation: an `operationId` of the description, or `kmip:` and an operation of KMIP',
       examples: ['deleteManagedKey'],

@@ -109,13 +109,13 @@ export const things: Readonly<Record<string, string>> = {
   ApprovalRequestEffectsDependents: 'by:CreateApprovalRuleApproversUsers operation:text uses:count lastUsedAt:count',
   ApprovalRequestEffects: `
     changed:text[] granted:text[] revoked:text[] grantedCount?:count revokedCount?:count
-    objects:ApprovalRequestObject[] before?:object after?:object vouched?:ApprovalRequestEffectsVouched[]
-    dependents?:ApprovalRequestEffectsDependents[]`,
+    objects:ApprovalRequestObject[] objectCount?:count before?:object after?:object
+    vouched?:ApprovalRequestEffectsVouched[] vouchedCount?:count dependents?:ApprovalRequestEffectsDependents[]`,
   ApprovalRequestMay: 'approve:boolean deny:boolean withdraw:boolean breakGlass:boolean problem?:text',
   ApprovalRequest: `
-    id:appr_ state:word requester:CreateApprovalRuleApproversUsers action:text operation:text dialect?:text
-    address?:text object:ApprovalRequestObject|null reason?:text createdAt:count expiresAt:count needed:count
-    given:count rules:ApprovalRequestRules[] words:ApprovalRequestWords[] uses:count broken:boolean
+    id:appr_ state:word requester:CreateApprovalRuleApproversUsers action:text actions:text[] operation:text
+    dialect?:text address?:text object:ApprovalRequestObject|null reason?:text createdAt:count expiresAt:count
+    needed:count given:count rules:ApprovalRequestRules[] words:ApprovalRequestWords[] uses:count broken:boolean
     statement:text digest:base64url shown:ApprovalRequestShown effects:ApprovalRequestEffects
     may:ApprovalRequestMay`,
   PasskeyRequestOptions: `
@@ -343,34 +343,34 @@ export const answerShapes: Readonly<Record<ClientEndpointId, string>> = {
   listApprovalPresets: 'presets:ListApprovalPresetsPresets[]',
   listApprovalRequests: 'requests:ApprovalRequest[] nextCursor?:base64url',
   getApprovalRequest: `
-    id:appr_ state:word requester:CreateApprovalRuleApproversUsers action:text operation:text dialect?:text
-    address?:text object:ApprovalRequestObject|null reason?:text createdAt:count expiresAt:count needed:count
-    given:count rules:ApprovalRequestRules[] words:ApprovalRequestWords[] uses:count broken:boolean
+    id:appr_ state:word requester:CreateApprovalRuleApproversUsers action:text actions:text[] operation:text
+    dialect?:text address?:text object:ApprovalRequestObject|null reason?:text createdAt:count expiresAt:count
+    needed:count given:count rules:ApprovalRequestRules[] words:ApprovalRequestWords[] uses:count broken:boolean
     statement:text digest:base64url shown:ApprovalRequestShown effects:ApprovalRequestEffects
     may:ApprovalRequestMay`,
   getApprovalOptions: 'fresh:boolean secondFactor:word[] passkeyOptions?:PasskeyRequestOptions',
   approveRequest: `
-    id:appr_ state:word requester:CreateApprovalRuleApproversUsers action:text operation:text dialect?:text
-    address?:text object:ApprovalRequestObject|null reason?:text createdAt:count expiresAt:count needed:count
-    given:count rules:ApprovalRequestRules[] words:ApprovalRequestWords[] uses:count broken:boolean
+    id:appr_ state:word requester:CreateApprovalRuleApproversUsers action:text actions:text[] operation:text
+    dialect?:text address?:text object:ApprovalRequestObject|null reason?:text createdAt:count expiresAt:count
+    needed:count given:count rules:ApprovalRequestRules[] words:ApprovalRequestWords[] uses:count broken:boolean
     statement:text digest:base64url shown:ApprovalRequestShown effects:ApprovalRequestEffects
     may:ApprovalRequestMay`,
   denyRequest: `
-    id:appr_ state:word requester:CreateApprovalRuleApproversUsers action:text operation:text dialect?:text
-    address?:text object:ApprovalRequestObject|null reason?:text createdAt:count expiresAt:count needed:count
-    given:count rules:ApprovalRequestRules[] words:ApprovalRequestWords[] uses:count broken:boolean
+    id:appr_ state:word requester:CreateApprovalRuleApproversUsers action:text actions:text[] operation:text
+    dialect?:text address?:text object:ApprovalRequestObject|null reason?:text createdAt:count expiresAt:count
+    needed:count given:count rules:ApprovalRequestRules[] words:ApprovalRequestWords[] uses:count broken:boolean
     statement:text digest:base64url shown:ApprovalRequestShown effects:ApprovalRequestEffects
     may:ApprovalRequestMay`,
   withdrawRequest: `
-    id:appr_ state:word requester:CreateApprovalRuleApproversUsers action:text operation:text dialect?:text
-    address?:text object:ApprovalRequestObject|null reason?:text createdAt:count expiresAt:count needed:count
-    given:count rules:ApprovalRequestRules[] words:ApprovalRequestWords[] uses:count broken:boolean
+    id:appr_ state:word requester:CreateApprovalRuleApproversUsers action:text actions:text[] operation:text
+    dialect?:text address?:text object:ApprovalRequestObject|null reason?:text createdAt:count expiresAt:count
+    needed:count given:count rules:ApprovalRequestRules[] words:ApprovalRequestWords[] uses:count broken:boolean
     statement:text digest:base64url shown:ApprovalRequestShown effects:ApprovalRequestEffects
     may:ApprovalRequestMay`,
   breakGlass: `
-    id:appr_ state:word requester:CreateApprovalRuleApproversUsers action:text operation:text dialect?:text
-    address?:text object:ApprovalRequestObject|null reason?:text createdAt:count expiresAt:count needed:count
-    given:count rules:ApprovalRequestRules[] words:ApprovalRequestWords[] uses:count broken:boolean
+    id:appr_ state:word requester:CreateApprovalRuleApproversUsers action:text actions:text[] operation:text
+    dialect?:text address?:text object:ApprovalRequestObject|null reason?:text createdAt:count expiresAt:count
+    needed:count given:count rules:ApprovalRequestRules[] words:ApprovalRequestWords[] uses:count broken:boolean
     statement:text digest:base64url shown:ApprovalRequestShown effects:ApprovalRequestEffects
     may:ApprovalRequestMay`,
   listBrokenGlass: 'broken:BrokenGlass[]',

@@ -391,18 +391,24 @@ function endOverdue(ctx: Pick<Deciding, 'tx' | 'world'>): void {
 
 function vouchedIn({ tx, caller }: Deciding, { deed = {} }: PlannedAct): JsonObject {
   const vouched = shownVouched(tx, caller.id, deed);
-  return vouched ? { vouched, objects: [] } : {};
+  const { length } = deed.objects ?? [];
+  const vouchedCount = length > mostNamed ? length : undefined;
+  return vouched ? { vouched, vouchedCount, objects: [], objectCount: undefined } : {};
 }
 
 function effectsOf(tx: Tables, { deed = {}, after }: PlannedAct, before: JsonObject | null | undefined): JsonObject {
-  const { changed = [], granted = [], revoked = [], objects = [] } = deed;
+  const { changed = [], granted = [], revoked = [], objects = [], objectCount = objects.length } = deed;
+  const there = objects.filter((each) => isThere(tx, each));
+  // Those that are gone by now were made by the act.
+  const affected = objectCount - objects.length + there.length;
   return {
     changed,
     granted: mightiest(granted),
     revoked: mightiest(revoked),
     ...(granted.length > mostNamed && { grantedCount: granted.length }),
     ...(revoked.length > mostNamed && { revokedCount: revoked.length }),
-    objects: objects.filter((each) => isThere(tx, each)).slice(0, mostNamed),
+    objects: there.slice(0, mostNamed),
+    ...(affected > mostNamed && { objectCount: affected }),
     ...(before && { before }),
     ...(after && { after }),
   };

@@ -3,7 +3,9 @@ import { type ActivityDetails, mostNamed, type ResourceRef } from '../model/acti
 import type { FurtherAct } from '../model/approval-rules.ts';
 import { isJsonObject, type JsonObject } from '../model/json.ts';
 import type { Tables } from '../store/port.ts';
-import { termsTold } from './approval-rules.ts';
+import type { ApprovalRule } from '../store/tables/approval-rules.ts';
+import type { Ring } from '../store/tables/rings.ts';
+import { termsTold, userNamed } from './approval-rules.ts';
 import { awsIdOf } from './aws-names.ts';
 import type { Context } from './context.ts';
 import { askersOf, behind } from './persons.ts';
@@ -17,7 +19,7 @@ const mostShown = 20;
 export function shownObject(tx: Tables, object: ResourceRef): JsonObject | undefined {
   const shown = fieldsOf(tx, object);
   if (!shown || isShort(shown)) return shown;
-  const { props: _, ...others } = shown;
+  const { props: _props, keyProps: _keyProps, tags: _tags, notes: _notes, ...others } = shown;
   if (isShort(others)) return others;
   const cut = Object.entries(others).map(([name, value]) => [name, firstOf(value)]);
   return Object.fromEntries(cut);
@@ -91,25 +93,77 @@ function fieldsOf(tx: Tables, { type, id }: ResourceRef): JsonObject | undefined
       const { username, email, displayName, flagsText, props } = user;
       return { username, email, displayName, flags: JSON.parse(flagsText), props };
     }
-    case 'apikey': {
-      const key = tx.apiKeys.byId(id);
-      if (!key) return undefined;
-      const { name, active, expiresAt = null, addresses: allowedAddresses, accountId, flagsText, props } = key;
-      return { name, active, expiresAt, allowedAddresses, accountId, flags: JSON.parse(flagsText), props };
+    case 'apikey':
+      return apiKeyFields(tx, id);
+    case 'account': {
+      const account = tx.accounts.byId(id);
+      return account && { uid: account.uid, notes: account.notes, props: account.props };
     }
     case 'approval-rule': {
       const rule = tx.approvalRules.list().find((each) => each.id === id);
-      return rule && { name: rule.name, ...termsTold(rule) };
+      return rule && { name: rule.name, ...withNames(tx, rule) };
     }
-    case 'managed-key': {
-      const key = tx.managedKeys.byId(id);
-      if (!key) return undefined;
-      const { name, state, exportable, deletionAllowed } = key;
-      return { name, state, exportable, deletionAllowed };
-    }
+    case 'keyring':
+    case 'asym-keyring':
+      return ringFields(tx.rings.byId(type === 'keyring' ? 'ks' : 'asym', id));
+    case 'managed-key':
+      return managedKeyFields(tx, id);
     default:
       return undefined;
   }
+}
+
+function apiKeyFields(tx: Tables, id: string): JsonObject | undefined {
+  const key = tx.apiKeys.byId(id);
+  if (!key) return undefined;
+  const { name, active, expiresAt = null, addresses: allowedAddresses, accountId, flagsText, props, userId } = key;
+  const owner = userId === undefined ? null : userNamed(tx, userId);
+  const proofs = tx.proofs
+    .ofKey(id)
+    .map((proof) => ({ id: proof.id, kind: proof.kind, name: proof.name, active: proof.active }));
+  const fields = { name, active, expiresAt, allowedAddresses, accountId, owner, hasSecret: key.hasSecret, proofs };
+  return { ...fields, flags: JSON.parse(flagsText), props };
+}
+
+function ringFields(ring: Ring | undefined): JsonObject | undefined {
+  if (!ring) return undefined;
+  const { displayName: name, activeKey, kem, pair, keyProps, maxEncryptCount, rotateAfter = null, props } = ring;
+  return {
+    name,
+    activeKey,
+    kem,
+    pair,
+    maxEncryptCount,
+    rotateAfter,
+    offlineDecrypt: ring.offlineDecrypt,
+    keyProps,
+    props,
+  };
+}
+
+function managedKeyFields(tx: Tables, id: string): JsonObject | undefined {
+  const key = tx.managedKeys.byId(id);
+  if (!key) return undefined;
+  const { name, type, uses, state, exportable, deletionAllowed, latestVersion, minDecryptVersion } = key;
+  const { minEncryptVersion, rotateAfter = null, activateAt = null, deactivateAt = null, tags, props } = key;
+  const newest = tx.keyVersions.between(id, latestVersion, Math.max(1, latestVersion - mostShown + 1));
+  return {
+    ...{ name, aliases: tx.managedKeys.aliases(id), type, uses, state, exportable, deletionAllowed },
+    ...{ latestVersion, minDecryptVersion, minEncryptVersion, rotateAfter, activateAt, deactivateAt },
+    versions: Object.fromEntries(newest.map((each) => [String(each.version), each.state])),
+    ...{ tags, props },
+  };
+}
+
+/** The terms of a rule, with the names that people know its users by. */
+function withNames(tx: Tables, rule: ApprovalRule): JsonObject {
+  const named = (ids: readonly string[]) => ids.map((id) => userNamed(tx, id));
+  const { approvers } = rule;
+  return {
+    ...termsTold(rule),
+    approvers: 'users' in approvers ? { users: named(approvers.users) } : approvers,
+    breakers: named(rule.breakers),
+  };
 }
 
 /**

@@ -281,6 +281,7 @@ function isAble(tx: People, userId: string, rule: ApprovalRule): boolean {
   return tx.secondFactors.has(userId) && vouchingProblem(tx, userId, rule) === undefined;
 }
 
-function userNamed({ users }: Pick<Tables, 'users'>, id: string): { id: string; name: string } {
+/** A User as answers name one; without a name if they are gone. */
+export function userNamed({ users }: Pick<Tables, 'users'>, id: string): { id: string; name: string } {
   return { id, name: users.byId(id)?.username ?? '' };
 }

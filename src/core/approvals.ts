@@ -2,7 +2,7 @@
 import type { BrokenGlass as BrokenAnswer, ApprovalRequest as RequestAnswer } from '../api/approvals.ts';
 import { KmsError } from '../errors.ts';
 import type { ResourceRef } from '../model/activity-details.ts';
-import { furtherTold, type RequestState, requestLasts } from '../model/approval-rules.ts';
+import { actName, furtherTold, type RequestState, requestLasts } from '../model/approval-rules.ts';
 import type { JsonObject } from '../model/json.ts';
 import type { Tables } from '../store/port.ts';
 import type { Slices } from '../store/sql.ts';
@@ -315,6 +315,7 @@ function requestAnswer(ctx: Context, known: RequestNow): RequestAnswer {
     state,
     requester: personOf(tx, request.requester),
     action,
+    actions: request.terms.actions.map((each) => actName(each, request.terms.ring)),
     operation,
     ...(dialect !== undefined && { dialect }),
     ...(address !== undefined && { address }),

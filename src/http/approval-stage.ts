@@ -184,7 +184,9 @@ function actOf(
   const { deed, tx, tenant } = ctx;
   const flag = access.kind === 'flag' ? actionsOfFlag(access) : [];
   const actions = [...flag, ...furtherActs(ctx, id)];
-  const object = ofRing ?? objectOf(endpoint, input, ringname, deed);
+  const isThing = thing !== undefined && deed?.object?.id === thing.id;
+  // Inviting again is done to a User who is there.
+  const object = ofRing ?? (isThing ? thing : objectOf(endpoint, input, ringname, deed));
   const { params, query, body } = input;
   const ringParam = access.kind === 'flag' && access.ring?.from === 'path' ? access.ring.param : undefined;
   const named = access.kind === 'flag' && access.ring?.from === 'key' ? access.ring.param : ringParam;
@@ -198,7 +200,7 @@ function actOf(
   );
   const names = [ringname, ...texts(params), ...before, ...namesOf(tx, object), ...namesOf(tx, deed?.object)];
   const after = namesOf(tx, deed?.object);
-  const isStill = thing !== undefined && deed?.object?.id === thing.id && isThere(tx, thing);
+  const isStill = isThing && isThere(tx, thing);
   return {
     actions,
     renamed: isStill ? { from: before, to: after } : undefined,

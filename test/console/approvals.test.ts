@@ -12,7 +12,7 @@ import {
 import type { ActivityRecord } from '../../src/console/activity/records.ts';
 import { outcomeOf, statusText } from '../../src/console/activity/words.ts';
 import { actText, consequenceText, missingText, narrowestWindow } from '../../src/console/approvals/act-words.ts';
-import { differencesBetween } from '../../src/console/approvals/differences.ts';
+import { differencesBetween, unseenChanges } from '../../src/console/approvals/differences.ts';
 import { actionsOf, actsDraft, ruleActsText, ruleDraftOf, ruleIn } from '../../src/console/approvals/rule-draft.ts';
 import { approvalIn, errorText, FieldProblems } from '../../src/console/error-text.ts';
 import { actsText } from '../../src/console/flags/abilities.ts';
@@ -23,7 +23,7 @@ const key = { type: 'managed-key', id: 'mkey_01kdyak3se5g95x5q7yjatpbf9', name: 
 const effects = { changed: [], granted: [], revoked: [], objects: [] };
 const shown = { parameters: {}, body: null, further: [] };
 const act = (operation: string, recorded: string, more: object = {}) => ({
-  ...{ action: recorded, operation, object: null, shown, effects },
+  ...{ action: recorded, actions: [recorded], operation, object: null, shown, effects },
   statement: JSON.stringify({ recorded, ring: '' }),
   ...more,
 });
@@ -64,6 +64,14 @@ test('the consequences of grave acts are told, and that somebody becomes an admi
   );
   assert.match(first ?? '', /^Somebody gets every permission/);
   assert.deepEqual(rest, []);
+  const [again = ''] = consequenceText(act('inviteUser', 'user.invite', { actions: ['user.invite', 'admin.make'] }));
+  assert.match(again, /^Somebody may get into a user or API key that has every permission/);
+});
+
+test('what changes without a difference to see is listed', () => {
+  const seen = differencesBetween({ tags: { a: 1 }, name: 'x' }, { tags: { a: 2 }, name: 'x' });
+  assert.deepEqual(unseenChanges(['tags', 'password'], seen), ['password']);
+  assert.deepEqual(unseenChanges(['recoveryCodes'], []), ['recoveryCodes']);
 });
 
 test('a request is bound by the narrowest window of its rules', () => {

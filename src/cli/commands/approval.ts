@@ -172,6 +172,7 @@ function requestPairs(request: ApprovalRequest): readonly Pair[] {
     ['state', broken ? `${request.state}, by broken glass` : request.state],
     ['approvals', `${request.given} of ${request.needed}`],
     ['action', request.action],
+    ['counts as', request.actions.filter((each) => each !== request.action).join(' ') || undefined],
     ['operation', request.operation],
     ['on', object ? `${thingText(object)}${object.name === undefined ? '' : ` (${object.id})`}` : undefined],
     ['asked by', requester.name ? `${requester.name} (${requester.id})` : requester.id],
@@ -197,6 +198,8 @@ function requestPairs(request: ApprovalRequest): readonly Pair[] {
       ],
     ),
     ...effects.objects.map((each): Pair => ['along with', thingText(each)]),
+    ['along with', effects.objectCount && `${effects.objectCount - effects.objects.length} more`],
+    ['vouches for', effects.vouchedCount && `${effects.vouchedCount - (effects.vouched ?? []).length} more`],
     ...(effects.dependents ?? []).map(
       ({ by, operation, uses: times, lastUsedAt }): Pair => [
         'used by',

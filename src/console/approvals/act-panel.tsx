@@ -10,11 +10,12 @@ import { type Column, Rows } from '../parts/table.tsx';
 import { Ago, type Fact, Facts, Json } from '../parts/values.tsx';
 import { countedText, countText } from '../text.ts';
 import { consequenceText } from './act-words.ts';
-import { type Difference, differencesBetween } from './differences.ts';
+import { type Difference, differencesBetween, unseenChanges } from './differences.ts';
 import { Person } from './request-parts.tsx';
 
 export function ActPanel({ request }: { readonly request: ApprovalRequest }) {
-  const { action, operation, dialect, object, shown, effects } = request;
+  const { action, actions, operation, dialect, object, shown, effects } = request;
+  const others = actions.filter((each) => each !== action);
   // The object itself is named below.
   const parameters = Object.entries(shown.parameters).filter(([, value]) => value !== object?.id);
   return (
@@ -29,18 +30,22 @@ export function ActPanel({ request }: { readonly request: ApprovalRequest }) {
         facts={[
           ['Operation', <code key="operation">{operation}</code>],
           ['Permission', <code key="action">{action}</code>],
+          others.length > 0 && ['Counts as', <Texts key="actions" of={others} />],
           object !== null && ['Done to', <Thing key="object" of={object} />],
           ...shown.further.map((further, n): Fact => ['And also', <Further key={n} of={further} />]),
           dialect !== undefined && ['Through', dialectText(dialect)],
           ...parameters.map(([name, value]): Fact => [`Parameter ${name}`, <Value key={name} of={value} />]),
-          effects.objects.length > 0 && ['Also affected', <Things key="objects" of={effects.objects} />],
+          effects.objects.length > 0 && [
+            'Also affected',
+            <Things key="objects" of={effects.objects} count={effects.objectCount} />,
+          ],
         ]}
       />
       {shown.body !== null && <Body key="body" body={shown.body} />}
       <Flags key="granted" title="Permissions gained" flags={effects.granted} count={effects.grantedCount} />
       <Flags key="revoked" title="Permissions lost" flags={effects.revoked} count={effects.revokedCount} />
       <Change key="change" effects={effects} />
-      {effects.vouched && <Vouched key="vouched" of={effects.vouched} />}
+      {effects.vouched && <Vouched key="vouched" of={effects.vouched} count={effects.vouchedCount} />}
       {effects.dependents && <Dependents key="dependents" of={effects.dependents} />}
     </section>
   );
@@ -53,7 +58,13 @@ export function Thing({ of }: { readonly of: ThingRef }) {
   return <ThingLink thing={of as Parameters<typeof ThingLink>[0]['thing']} names={new Map()} />;
 }
 
-function Things({ of }: { readonly of: readonly ThingRef[] }) {
+interface ThingsShown {
+  readonly of: readonly ThingRef[];
+  /** Undefined if these are all. */
+  readonly count: number | undefined;
+}
+
+function Things({ of, count = of.length }: ThingsShown) {
   return (
     <ul data-plain data-dense>
       {of.map((thing) => (
@@ -61,6 +72,7 @@ function Things({ of }: { readonly of: readonly ThingRef[] }) {
           <Thing of={thing} />
         </li>
       ))}
+      {count > of.length && <li key="more">and {count - of.length} more</li>}
     </ul>
   );
 }
@@ -164,11 +176,17 @@ function Change({ effects }: { readonly effects: ApprovalRequest['effects'] }) {
   if (!before && !after) return changed.length === 0 ? null : <p>It changes: {changed.join(', ')}.</p>;
   if (before && after) {
     const differences = differencesBetween(before, after);
-    if (differences.length === 0) return <p data-quiet>No visible field changes.</p>;
+    const others = unseenChanges(changed, differences);
+    if (differences.length + others.length === 0) return <p data-quiet>No visible field changes.</p>;
     return (
       <>
-        <h3>Before and after</h3>
-        <Rows caption="What changes" columns={changeColumns} items={differences} keyOf={({ field }) => field} />
+        {differences.length > 0 && (
+          <div key="seen">
+            <h3>Before and after</h3>
+            <Rows caption="What changes" columns={changeColumns} items={differences} keyOf={({ field }) => field} />
+          </div>
+        )}
+        {others.length > 0 && <p key="others">It changes, without a value to show: {others.join(', ')}.</p>}
       </>
     );
   }
@@ -186,7 +204,13 @@ const changeColumns: readonly Column<Difference>[] = [
   { title: 'After', cell: ({ after }) => <Value of={after} /> },
 ];
 
-function Vouched({ of }: { readonly of: NonNullable<ApprovalRequest['effects']['vouched']> }) {
+interface VouchedShown {
+  readonly of: NonNullable<ApprovalRequest['effects']['vouched']>;
+  /** Undefined if these are all. */
+  readonly count: number | undefined;
+}
+
+function Vouched({ of, count = of.length }: VouchedShown) {
   return (
     <>
       <h3>Users whom the rule would vouch for</h3>
@@ -201,6 +225,7 @@ function Vouched({ of }: { readonly of: NonNullable<ApprovalRequest['effects']['
             )}
           </li>
         ))}
+        {count > of.length && <li key="more">and {count - of.length} more</li>}
       </ul>
     </>
   );

@@ -1,14 +1,17 @@
 // Wording of approval requests: a request as a sentence, the consequences of the gravest operations, and the state of a
 // request. Pure.
 import type { ApprovalRequest } from '../../api/approvals.ts';
-import type { RequestState } from '../../model/approval-rules.ts';
+import { furtherActions, type RequestState } from '../../model/approval-rules.ts';
 import { isJsonObject, type JsonObject } from '../../model/json.ts';
 import { typeNames } from '../activity/type-names.ts';
 import { wordsOf } from '../activity/words.ts';
 import { countedText, shortId, spanText, upperFirst } from '../text.ts';
 
 /** The parts of a request that say what it asks for. */
-type AskedAct = Pick<ApprovalRequest, 'action' | 'operation' | 'object' | 'statement' | 'shown' | 'effects'>;
+type AskedAct = Pick<
+  ApprovalRequest,
+  'action' | 'actions' | 'operation' | 'object' | 'statement' | 'shown' | 'effects'
+>;
 
 /** `Delete the managed key payroll`. */
 export function actText({ action, operation, object, statement, shown }: AskedAct): string {
@@ -102,13 +105,18 @@ const consequences: ReadonlyMap<string, string> = new Map([
   ['kmip:Destroy', 'The object is destroyed. What it encrypted is lost.'],
 ]);
 
-export function consequenceText({ operation, effects }: Pick<AskedAct, 'operation' | 'effects'>): readonly string[] {
+export function consequenceText({
+  operation,
+  actions,
+  effects,
+}: Pick<AskedAct, 'operation' | 'actions' | 'effects'>): readonly string[] {
   const usual = consequences.get(operation);
-  const makesAdministrator = effects.granted.includes('*');
   return [
-    ...(makesAdministrator
+    ...(effects.granted.includes('*')
       ? ['Somebody gets every permission: they can then do everything, now and in future, and grant it to others.']
-      : []),
+      : actions.includes(furtherActions.makeAdministrator)
+        ? ['Somebody may get into a user or API key that has every permission, and could then do everything.']
+        : []),
     ...(usual === undefined ? [] : [usual]),
   ];
 }

@@ -23,6 +23,11 @@ export function differencesBetween(before: Thing, after: Thing, within = ''): Di
   });
 }
 
+/** Those of the fields that change which no difference shows. */
+export function unseenChanges(changed: readonly string[], differences: readonly Difference[]): string[] {
+  return changed.filter((name) => !differences.some(({ field }) => field === name || field.startsWith(`${name}.`)));
+}
+
 function own(thing: Thing, name: string): unknown {
   return Object.hasOwn(thing, name) ? thing[name] : undefined;
 }
