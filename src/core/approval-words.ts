@@ -110,7 +110,7 @@ export function lackOfApprovers(tx: Tables, requester: string, rule: ApprovalRul
   let able = 0;
   let problem: string | undefined;
   for (const { id, username } of approversOf(tx, rule)) {
-    const own = tx.secondFactors.has(id) ? approvalProblem(tx, id, asked, rule) : noFactor;
+    const own = approvalProblem(tx, id, asked, rule) ?? (tx.secondFactors.has(id) ? undefined : noFactor);
     if (own === undefined) able++;
     else problem ??= 'users' in rule.approvers ? `${username}: ${own}` : own;
     if (able >= rule.count) return undefined;

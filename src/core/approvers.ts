@@ -6,7 +6,7 @@ import type { ApprovalRule } from '../store/tables/approval-rules.ts';
 import type { User } from '../store/tables/users.ts';
 import { activityRecord } from './activity.ts';
 import type { World } from './context.ts';
-import { canLogIn } from './persons.ts';
+import { canLogIn, vouchingProblem } from './persons.ts';
 
 /** Users looked through for holders of a flag. */
 export const mostLookedAt = 10_000;
@@ -29,9 +29,13 @@ export function approversOf({ users }: Pick<Tables, 'users'>, rule: ApprovalRule
   return found;
 }
 
-/** Number of approvers whom a rule still lacks: those for whom it vouches may be gone. */
-export function lacking(tx: Pick<Tables, 'users'>, rule: ApprovalRule): number {
-  const known = approversOf(tx, rule).filter(({ id }) => rule.vouched[id] !== undefined);
+/**
+ * Number of approvers whom a rule still lacks: those for whom it vouches may be gone, or others may have had access to
+ * their accounts since.
+ */
+export function lacking(tx: Pick<Tables, 'users' | 'waysIn'>, rule: ApprovalRule): number {
+  const { vouched } = rule;
+  const known = approversOf(tx, rule).filter(({ id }) => vouchingProblem(tx, id, { vouched }) === undefined);
   return Math.max(0, rule.count - known.length);
 }
 

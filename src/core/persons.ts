@@ -93,12 +93,16 @@ export function vouchingProblem(
 ): string | undefined {
   const at = vouched[userId];
   if (at === undefined && awaits > 0) return undefined;
-  const help = `ask for \`kms approval rule update ${name ?? 'RULE'} --vouch\``;
+  const help = `ask for \`kms approval rule update ${shellWord(name ?? 'RULE')} --vouch\``;
   if (at === undefined) {
     return `the rule does not vouch for this User, who became an approver after it was made; ${help}`;
   }
   if (waysIn.since(userId, at).every(({ who }) => isOwnKey(waysIn, userId, who, at))) return undefined;
   return `somebody else could have had access to this User's account since the rule vouched for it; ${help}`;
+}
+
+function shellWord(text: string): string {
+  return /^[\w.-]+$/.test(text) && !text.startsWith('-') ? text : `'${text.replace(/'/g, "'\\''")}'`;
 }
 
 /** Whether an API key was made by that User alone, after the way of that number. */

@@ -49,6 +49,10 @@ class SetUp {
     return this.a.call('DELETE', `/ks/keyrings/${this.ring}`, undefined, { key });
   }
 
+  async resetFactorOf({ user: { username } }: Person): Promise<void> {
+    await ok(this.a.call('POST', '/local/reset-second-factor', { username }, { key: null, env: { local: true } }));
+  }
+
   /** The act is refused, and cannot be approved as things are. */
   async cannot(why: RegExp): Promise<void> {
     const { status, body } = await this.remove(this.a.root.key);
@@ -129,6 +133,28 @@ const orders: Record<string, (s: SetUp) => Promise<void>> = {
     const asked = waits(await s.remove(s.a.root.key));
     for (const who of [ada, bob]) await ok(say(s.a, who, asked));
     assert.equal((await s.remove(s.a.root.key)).status, 200);
+  },
+  'the rule first: whose second factor is reset before they are enough makes room': async (s) => {
+    await s.rule({ approvers: { flag: 'approval.give' }, count: 2 });
+    await s.resetFactorOf(await s.enrol(await s.user(gives)));
+    const [ada, bob] = [await s.enrol(await s.user(gives)), await s.enrol(await s.user(gives))];
+    const late = await s.enrol(await s.user(gives));
+    const asked = waits(await s.remove(s.a.root.key));
+    assert.equal((await say(s.a, late, asked)).status, 403);
+    for (const who of [ada, bob]) await ok(say(s.a, who, asked));
+    assert.equal((await s.remove(s.a.root.key)).status, 200);
+  },
+  'the second factor of the only approver is reset after the rule: another one alone does not help': async (s) => {
+    const ada = await s.enrol(await s.user());
+    await s.rule({ name: "ada's rule", approvers: { users: ids(ada) } });
+    await s.resetFactorOf(ada);
+    const why = /could have had access to this User's account .*update 'ada'\\''s rule' --vouch/;
+    await s.cannot(why);
+    const { accessToken: key } = await ok(
+      s.a.call('POST', '/auth/basic/login', { username: ada.user.username, password: ada.password }, { key: null }),
+    );
+    await s.enrol({ ...ada, key });
+    await s.cannot(why);
   },
   'the rule first: a way into the account of who came takes their word away': async (s) => {
     const ada = await s.user(gives);
