@@ -158,8 +158,19 @@ function authorityIn(ca: unknown): JsonObject {
 function jwtIdentity(proof: JsonObject): JsonObject {
   // Cast: the schema has checked the fields, or the appliance has.
   const trust = trustOf(proof as unknown as TrustInput);
-  const { jwks, isPrivateAllowed: _, audiences, ...rest } = trust;
-  return { ...rest, audiences: [...audiences].sort(), ...(jwks && { jwks: publicKeysIn(jwks) }) };
+  const { jwks, isPrivateAllowed: _, audiences, ca, ...rest } = trust;
+  return {
+    ...rest,
+    audiences: [...audiences].sort(),
+    ...(jwks && { jwks: publicKeysIn(jwks) }),
+    ...(ca !== undefined && { ca: certificatesIn(ca) }),
+  };
+}
+
+/** The certificates of a PEM text, without what stands between them. */
+function certificatesIn(pem: string): readonly string[] {
+  const [, ...parts] = pem.split('-----BEGIN CERTIFICATE-----');
+  return parts.map((part) => part.replace(/-----END.*|\s/gs, ''));
 }
 
 function trustOf({ issuer, audience, subject, claims, jwks, jwksUrl, ca, once, longest }: TrustInput) {
@@ -225,6 +236,10 @@ export function proofProblems(wanted: readonly JsonObject[], added: readonly Jso
     if (proof.kind === 'aws' && before.filter(({ kind }) => kind === 'aws').length === mostAccessKeys) {
       return [{ path, message: `an API key has at most ${mostAccessKeys} access keys` }];
     }
+    const { certificate, fingerprint } = proof;
+    if (certificate !== undefined && fingerprint !== undefined && fingerprintIn(certificate) !== fingerprint) {
+      return [{ path: [...path, 'fingerprint'], message: 'is not that of the certificate' }];
+    }
     const own = added.includes(proof) ? newProblems(proof, path) : [];
     const same = before.find((each) => isSameCertificate(proof, each));
     // The appliance would renew the one by the other, and have one proof.
@@ -235,9 +250,14 @@ export function proofProblems(wanted: readonly JsonObject[], added: readonly Jso
 }
 
 /** Whether they are one pinned key, or one name by one authority: the appliance renews the one by the other. */
-export function isSameCertificate(one: JsonObject, other: JsonObject): boolean {
+function isSameCertificate(one: JsonObject, other: JsonObject): boolean {
   if ([one, other].some(({ kind, issue }) => kind !== 'certificate' || issue === true)) return false;
-  return sameJson(wantedIdentity({ ...one, name: '' }), wantedIdentity({ ...other, name: '' }));
+  return isSameProof({ ...one, name: '' }, { ...other, name: '' });
+}
+
+/** Whether both trust the same, under one name, in whatever texts they say so. */
+export function isSameProof(one: JsonObject, other: JsonObject): boolean {
+  return sameJson(wantedIdentity(one), wantedIdentity(other));
 }
 
 function newProblems(proof: JsonObject, path: Problem['path']): Problem[] {

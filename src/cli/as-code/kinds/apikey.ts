@@ -334,7 +334,7 @@ async function update(
   await changeProofs({ ...acts, secret }, changed.has('proofs') ? changesOf(fields, found) : allNew({}));
 }
 
-function proofActs(desk: Workplace, keyid: string) {
+export function proofActs(desk: Workplace, keyid: string) {
   const { client } = desk;
   return {
     add: (proof: JsonObject) => addProof(desk, keyid, proof),
