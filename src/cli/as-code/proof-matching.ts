@@ -27,7 +27,7 @@ export interface ProofChanges {
   readonly removed: readonly Proof[];
   /** Those of the removed that go before anything comes: they prove nothing, or leave no room for the secret. */
   readonly first: readonly Proof[];
-  /** Those of the removed that go before one of the added comes: they leave no room for it. */
+  /** Those of the removed, and the secret, that go before one of the added comes: they leave no room for it. */
   readonly room: ReadonlyMap<JsonObject, readonly Proof[]>;
 }
 
@@ -36,8 +36,8 @@ export function proofsIn(fields: JsonObject): readonly JsonObject[] {
 }
 
 /**
- * The secret is no proof of the list, and changes before it. `kept` are ids of proofs that are off, with their secrets
- * in safe places.
+ * The secret is no proof of the list: it comes before the others, and goes after them. `kept` are ids of proofs that
+ * are off, with their secrets in safe places.
  */
 export function proofChanges(
   wanted: readonly JsonObject[],
@@ -72,10 +72,10 @@ export function proofChanges(
   const removed = [...rest];
   const off = removed.filter(({ active }) => !active);
   const secret = shown.find(({ kind }) => kind === 'secret');
-  const gone = new Set(isSecretWanted === false ? [...off, secret] : off);
   const coming: JsonObject[] = isSecretWanted && !secret ? [{ kind: 'secret' }] : [];
-  const held = shown.filter((proof) => !gone.has(proof));
-  const room = roomFor([...coming, ...added], held, removed);
+  const held = shown.filter((proof) => !off.includes(proof));
+  const leaving = isSecretWanted === false && secret ? [...removed, secret] : removed;
+  const room = roomFor([...coming, ...added], held, leaving);
   const first = [...off, ...coming.flatMap((each) => room.get(each) ?? [])];
   return { added, again, renewed, switched, removed, first, room };
 }
