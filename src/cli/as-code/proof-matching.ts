@@ -19,7 +19,7 @@ const fieldsOfKind: Readonly<Record<string, readonly string[]>> = {
 /** Changes that make the proofs of a key those of its file. */
 export interface ProofChanges {
   readonly added: readonly JsonObject[];
-  /** Those added of which a run that was cut off has left one. */
+  /** Those added of which there is one that is off and was never used, as a run that was cut off leaves it. */
   readonly again: readonly JsonObject[];
   /** Those whose certificate, or whose authority's, ends later in the file. */
   readonly renewed: readonly { readonly proof: Proof; readonly by: JsonObject }[];
