@@ -145,7 +145,8 @@ test('a secret takes the place of one of the proofs, where there are as many as 
   assert.match((await d.kms('plan -f f.json')).stdout, /proofs: ! certificate "n0" .* goes before the new comes/);
   await settled(d);
   await file(d, all);
-  assert.doesNotMatch((await d.kms('plan -f f.json')).stdout, /before the new comes/);
+  const back = (await d.kms('plan -f f.json')).stdout;
+  assert.deepEqual(back.match(/\S+ goes before the new comes/g), ['secret goes before the new comes']);
   await settled(d);
 });
 
@@ -294,6 +295,39 @@ test('proofs that have ended are told, and certificates that have ended make non
   } finally {
     Date.now = real;
   }
+});
+
+test('a proof that was never live has its secret made again when it is switched on, and the plan says so before', async () => {
+  await using d = await timelyDesk();
+  const staged = [...aws('a'), ...issued('b')];
+  const off = { active: false };
+  await file(
+    d,
+    staged.map((proof) => ({ ...proof, ...off })),
+  );
+  await settled(d);
+  const before = await proofs(d);
+  await file(d, staged);
+  const { stdout } = await d.kms('plan -f f.json');
+  assert.match(
+    stdout,
+    /^ {4}! its secret may be lost, and is made again: it was never live, or an earlier run was cut/m,
+  );
+  assert.match(stdout, /^ {4}its secret \(a\.aws\) goes to .*\n {4}its secret \(b\.pem\) goes to /m);
+  await settled(d);
+  const after = await proofs(d);
+  assert.ok(after.every(({ id, active }) => active && !before.some((each) => each.id === id)));
+  // A proof that brings no secret is only switched.
+  const jwt = { kind: 'jwt', name: 'c', issuer: 'https://ci.example.org', audience: 'kms', subject: 'me' };
+  await file(d, [...staged, { ...jwt, ...off }]);
+  await settled(d);
+  const token = (await proofs(d)).find(({ kind }) => kind === 'jwt');
+  await file(d, [...staged, jwt]);
+  await settled(d);
+  assert.deepEqual(
+    (await proofs(d)).find(({ kind }) => kind === 'jwt'),
+    { ...token, active: true },
+  );
 });
 
 test('a secret that another run added meanwhile is not lost, and is not made again', async () => {

@@ -54,9 +54,7 @@ function notes({
 }: Step): string[] {
   return [
     ...(isUnseen ? ['! may exist already: you cannot see it'] : []),
-    ...(isUnfinished
-      ? [`! an earlier run was cut off: ${action === 'create' ? 'it' : 'its secret'} is made again`]
-      : []),
+    ...(isUnfinished ? [action === 'create' ? '! an earlier run was cut off: it is made again' : lostNote] : []),
     ...(isContinued ? ['an earlier run has kept its secret, and waited for approval: this goes on with it'] : []),
     ...(after ?? []).map(({ kind, name }) => `! after the removal of ${titled(kind, name)}, which makes room for it`),
     ...(restorable ? [restoreNote(restorable)] : []),
@@ -67,6 +65,10 @@ function notes({
     ...secrets.map((label) => `its secret (${label}) goes to --secrets-out or --secrets-to`),
   ];
 }
+
+/** A proof that is off and was never used may have been made so by the files, or by a run that was cut off. */
+const lostNote =
+  '! its secret may be lost, and is made again: it was never live, or an earlier run was cut off before it was kept';
 
 function restoreNote({ command, until }: Restorable): string {
   return `! one of this name was deleted: \`${command}\` brings it back until ${until}; this makes another`;

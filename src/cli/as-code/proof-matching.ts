@@ -19,7 +19,7 @@ const fieldsOfKind: Readonly<Record<string, readonly string[]>> = {
 /** Changes that make the proofs of a key those of its file. */
 export interface ProofChanges {
   readonly added: readonly JsonObject[];
-  /** Those added of which a run that was cut off has left one. */
+  /** Those added of which there is one that is off and was never used, as a run that was cut off leaves it. */
   readonly again: readonly JsonObject[];
   /** Those whose certificate, or whose authority's, ends later in the file. */
   readonly renewed: readonly { readonly proof: Proof; readonly by: JsonObject }[];
@@ -27,7 +27,7 @@ export interface ProofChanges {
   readonly removed: readonly Proof[];
   /** Those of the removed that go before anything comes: they prove nothing, or leave no room for the secret. */
   readonly first: readonly Proof[];
-  /** Those of the removed that go before one of the added comes: they leave no room for it. */
+  /** Those of the removed, and the secret, that go before one of the added comes: they leave no room for it. */
   readonly room: ReadonlyMap<JsonObject, readonly Proof[]>;
 }
 
@@ -36,8 +36,8 @@ export function proofsIn(fields: JsonObject): readonly JsonObject[] {
 }
 
 /**
- * The secret is no proof of the list, and changes before it. `kept` are ids of proofs that are off, with their secrets
- * in safe places.
+ * The secret is no proof of the list: it comes before the others, and goes after them. `kept` are ids of proofs that
+ * are off, with their secrets in safe places.
  */
 export function proofChanges(
   wanted: readonly JsonObject[],
@@ -72,10 +72,10 @@ export function proofChanges(
   const removed = [...rest];
   const off = removed.filter(({ active }) => !active);
   const secret = shown.find(({ kind }) => kind === 'secret');
-  const gone = new Set(isSecretWanted === false ? [...off, secret] : off);
   const coming: JsonObject[] = isSecretWanted && !secret ? [{ kind: 'secret' }] : [];
-  const held = shown.filter((proof) => !gone.has(proof));
-  const room = roomFor([...coming, ...added], held, removed);
+  const held = shown.filter((proof) => !off.includes(proof));
+  const leaving = isSecretWanted === false && secret ? [...removed, secret] : removed;
+  const room = roomFor([...coming, ...added], held, leaving);
   const first = [...off, ...coming.flatMap((each) => room.get(each) ?? [])];
   return { added, again, renewed, switched, removed, first, room };
 }
@@ -158,8 +158,19 @@ function authorityIn(ca: unknown): JsonObject {
 function jwtIdentity(proof: JsonObject): JsonObject {
   // Cast: the schema has checked the fields, or the appliance has.
   const trust = trustOf(proof as unknown as TrustInput);
-  const { jwks, isPrivateAllowed: _, audiences, ...rest } = trust;
-  return { ...rest, audiences: [...audiences].sort(), ...(jwks && { jwks: publicKeysIn(jwks) }) };
+  const { jwks, isPrivateAllowed: _, audiences, ca, ...rest } = trust;
+  return {
+    ...rest,
+    audiences: [...audiences].sort(),
+    ...(jwks && { jwks: publicKeysIn(jwks) }),
+    ...(ca !== undefined && { ca: certificatesIn(ca) }),
+  };
+}
+
+/** The certificates of a PEM text, without what stands between them. */
+function certificatesIn(pem: string): readonly string[] {
+  const [, ...parts] = pem.split('-----BEGIN CERTIFICATE-----');
+  return parts.map((part) => part.replace(/-----END.*|\s/gs, ''));
 }
 
 function trustOf({ issuer, audience, subject, claims, jwks, jwksUrl, ca, once, longest }: TrustInput) {
@@ -225,6 +236,10 @@ export function proofProblems(wanted: readonly JsonObject[], added: readonly Jso
     if (proof.kind === 'aws' && before.filter(({ kind }) => kind === 'aws').length === mostAccessKeys) {
       return [{ path, message: `an API key has at most ${mostAccessKeys} access keys` }];
     }
+    const { certificate, fingerprint } = proof;
+    if (certificate !== undefined && fingerprint !== undefined && fingerprintIn(certificate) !== fingerprint) {
+      return [{ path: [...path, 'fingerprint'], message: 'is not that of the certificate' }];
+    }
     const own = added.includes(proof) ? newProblems(proof, path) : [];
     const same = before.find((each) => isSameCertificate(proof, each));
     // The appliance would renew the one by the other, and have one proof.
@@ -235,9 +250,14 @@ export function proofProblems(wanted: readonly JsonObject[], added: readonly Jso
 }
 
 /** Whether they are one pinned key, or one name by one authority: the appliance renews the one by the other. */
-export function isSameCertificate(one: JsonObject, other: JsonObject): boolean {
+function isSameCertificate(one: JsonObject, other: JsonObject): boolean {
   if ([one, other].some(({ kind, issue }) => kind !== 'certificate' || issue === true)) return false;
-  return sameJson(wantedIdentity({ ...one, name: '' }), wantedIdentity({ ...other, name: '' }));
+  return isSameProof({ ...one, name: '' }, { ...other, name: '' });
+}
+
+/** Whether both trust the same, under one name, in whatever texts they say so. */
+export function isSameProof(one: JsonObject, other: JsonObject): boolean {
+  return sameJson(wantedIdentity(one), wantedIdentity(other));
 }
 
 function newProblems(proof: JsonObject, path: Problem['path']): Problem[] {

@@ -1,15 +1,18 @@
 // The resource `kms_apikey_proof`: one proof of an API key, for keys whose proofs are made in several places. The list
 // `proofs` of `kms_apikey` is for those made in one.
+import { isDeepStrictEqual } from 'node:util';
 import type { Proof } from '../../api/proofs.ts';
 import { KmsError } from '../../errors.ts';
 import type { JsonObject } from '../../model/json.ts';
 import type { Workplace } from '../as-code/kind.ts';
-import { addProof } from '../as-code/kinds/apikey.ts';
+import { addProof, proofActs } from '../as-code/kinds/apikey.ts';
+import { changeProofs } from '../as-code/proof-changes.ts';
 import {
   exportedProof,
   hasEnded,
   isSameButName,
-  isSameCertificate,
+  isSameProof,
+  type ProofChanges,
   proofChanges,
   proofLabel,
   proofProblems,
@@ -42,7 +45,7 @@ export function proofResource(fields: Attributes, open: KindOptions['open']): Re
   function instanceOf(proof: Proof, before: ObjectValue, more: ObjectValue = {}): Instance {
     const shown = exportedProof(proof);
     const wanted = wantedOf(before);
-    const isOther = wanted.kind === undefined || proofChanges([wanted], [proof], []).added.length > 0;
+    const isOther = wanted.kind === undefined || changesOf(wanted, proof).added.length > 0;
     const state = {
       ...mapped(attributes, (_, name) => before[name] ?? null),
       ...(isOther && mapped(proofFields, (attribute) => valueOfField(attribute, shown[attribute.field]))),
@@ -60,14 +63,21 @@ export function proofResource(fields: Attributes, open: KindOptions['open']): Re
     });
   }
 
-  /** Problems of any proof; a certificate that has ended is one only where it is new. */
+  /** Problems of any proof; a certificate that has ended, or only a fingerprint, is one only where it is new. */
   function problemsOf(config: ObjectValue): readonly Problem[] {
     if (Object.values(config).some(hasUnknown)) return [];
     const wanted = wantedOf(config);
-    const problems = hasEnded(wanted) ? [] : newProblems(wanted);
+    const isKept = hasEnded(wanted) || (wanted.fingerprint !== undefined && wanted.certificate === undefined);
+    const problems = isKept ? [] : newProblems(wanted);
     if (proofLabel(wanted) === undefined || keepsSecrets(config)) return problems;
     const { message, hint } = noKeeper();
     return [...problems, { path: [], message, hint }];
+  }
+
+  /** Names of attributes that are other texts now, be it of the same or not. */
+  function changedIn(config: ObjectValue, { state }: Instance): readonly string[] {
+    const isChanged = (name: string) => !isDeepStrictEqual(config[name] ?? null, state[name] ?? null);
+    return Object.keys(proofFields).filter((name) => name !== 'active' && isChanged(name));
   }
 
   return {
@@ -75,14 +85,16 @@ export function proofResource(fields: Attributes, open: KindOptions['open']): Re
     attributes,
     problems: problemsOf,
     async refused(config, prior) {
-      if (Object.values(config).some(hasUnknown)) return [];
+      const isUnknown = Object.values(config).some(hasUnknown);
       const wanted = wantedOf(config);
-      const former = prior ? wantedOf(prior.state) : {};
-      const changed = changedCertificates(wanted, former);
-      const problems = !prior || changed.length > 0 ? newProblems(wanted) : [];
-      if (!prior || changed.length === 0 || isSameCertificate(wanted, former)) return problems;
-      // Another authority, or another key, is another proof.
-      return [...problems, ...changed.map((field) => ({ path: [field], message: 'is another', isSolvedByNew: true }))];
+      if (!prior) return isUnknown ? [] : newProblems(wanted);
+      const changed = changedIn(config, prior);
+      const byNew = (names: readonly string[]): Problem[] =>
+        names.map((name) => ({ path: [name], message: 'is another', isSolvedByNew: true }));
+      // It may be the renewed certificate of the same.
+      if (isUnknown) return byNew(changed.filter((name) => !certificates.includes(name)));
+      if (!changed.includes('days') && isSameProof(wanted, wantedOf(prior.state))) return [];
+      return [...newProblems(wanted), ...byNew(changed)];
     },
     unsettled: () => [],
     async read(state) {
@@ -103,13 +115,12 @@ export function proofResource(fields: Attributes, open: KindOptions['open']): Re
     async update(config, { state: prior }) {
       const desk = await open(noSecrets);
       const [keyid, id] = [String(prior.keyid), String(prior.id)];
-      const [wanted, former] = [wantedOf(config), wantedOf(prior)];
-      // The appliance renews it in place.
-      if (changedCertificates(wanted, former).length > 0) await addProof(desk, keyid, wanted);
-      await desk.client.updateProof({ keyid, proof: id, active: config.active !== false });
-      const changed = await proofAt(desk, keyid, id);
-      if (!changed) throw new KmsError('not-found', `the proof ${id} is gone`, { hint: 'plan again' });
+      const proof = await proofAt(desk, keyid, id);
+      if (!proof) throw new KmsError('not-found', `the proof ${id} is gone`, { hint: 'plan again' });
+      // Often there is nothing to do: another text of the same certificate, or one that somebody has renewed already.
+      await changeProofs(proofActs(desk, keyid), changesOf(wantedOf(config), proof));
       const { secrets = null, wrapped_secrets = null } = prior;
+      const changed = { ...proof, active: config.active !== false };
       return { made: instanceOf(changed, config, { secrets, wrapped_secrets }) };
     },
     async remove({ keyid, id }) {
@@ -127,19 +138,19 @@ export function proofResource(fields: Attributes, open: KindOptions['open']): Re
   };
 }
 
-/** Fields of which another value may be the renewed certificate of the same. */
-const certificates = ['ca', 'certificate'] as const;
+/** Attributes of which another value may be the renewed certificate of the same, or its key. */
+const certificates: readonly string[] = ['ca', 'certificate', 'fingerprint'];
 
-function changedCertificates(wanted: JsonObject, former: JsonObject): readonly string[] {
-  return certificates.filter((field) => wanted[field] !== former[field]);
+/** Its secret, if it has one, is in the state. */
+function changesOf(wanted: JsonObject, proof: Proof): ProofChanges {
+  return proofChanges([wanted], [proof], [proof.id]);
 }
 
-/** All but `active`, and certificates that are renewed, make another proof. */
+/** Other texts alone make no other proof: `refused` tells which one is another. */
 function asOwn(attribute: Attribute): Attribute {
   const { field } = attribute;
   const origin = field === 'kind' ? 'required' : field === 'active' ? 'either' : 'optional';
-  const stays = field === 'active' || certificates.some((each) => each === field);
-  return { ...attribute, origin, ...(!stays && { replaces: true as const }) };
+  return { ...attribute, origin, ...(field === 'kind' && { replaces: true as const }) };
 }
 
 /** Throws `conflict` if the appliance would renew a proof that is there: that would belong to two resources. */
@@ -148,7 +159,10 @@ async function needOther({ client }: Workplace, keyid: string, wanted: JsonObjec
   const { proofs = [] } = await client.getApiKey({ apikeyid: keyid, proofs: true });
   const same = proofs.find((proof) => isSameButName(wanted, proof));
   if (!same) return;
-  throw new KmsError('conflict', `the API key has this proof already: import it as ${keyid}/${same.id}`);
+  const isRenamed = same.name !== (wanted.name ?? '');
+  throw new KmsError('conflict', `the API key has this proof already: import it as ${keyid}/${same.id}`, {
+    ...(isRenamed && { hint: 'if this renames it, the former has to go first: without create_before_destroy' }),
+  });
 }
 
 /** Undefined if there is none, or the API key is gone. */

@@ -326,15 +326,13 @@ async function update(
     await client.updateApiKey({ apikeyid: found.id, op: 'replace', ...given } as InputOf<'updateApiKey'>);
   }
   const acts = proofActs(desk, found.id);
-  const secret = async (): Promise<void> => {
-    if (isMarked) await addSecret(desk, fields, found);
-    else if (isSecretNew) await acts.add({ kind: 'secret' });
-    else if (changed.has('secret')) await removeSecret(desk, fields, found);
-  };
-  await changeProofs({ ...acts, secret }, changed.has('proofs') ? changesOf(fields, found) : allNew({}));
+  const addSecret = () => (isMarked ? addMarkedSecret(desk, fields, found) : acts.add({ kind: 'secret' }));
+  const ofSecret = isSecretNew ? { addSecret } : { removeSecret: () => removeSecret(desk, fields, found) };
+  const ofProofs = changed.has('proofs') ? changesOf(fields, found) : allNew({});
+  await changeProofs({ ...acts, ...(changed.has('secret') && ofSecret) }, ofProofs);
 }
 
-function proofActs(desk: Workplace, keyid: string) {
+export function proofActs(desk: Workplace, keyid: string) {
   const { client } = desk;
   return {
     add: (proof: JsonObject) => addProof(desk, keyid, proof),
@@ -344,7 +342,7 @@ function proofActs(desk: Workplace, keyid: string) {
 }
 
 /** The mark says that it is being made: a secret has no switch. */
-async function addSecret(desk: Workplace, fields: JsonObject, found: FoundKey): Promise<void> {
+async function addMarkedSecret(desk: Workplace, fields: JsonObject, found: FoundKey): Promise<void> {
   const { client } = desk;
   const props = fields.props ?? found.fields.props;
   const setProps = (all: JsonObject) => client.updateApiKey({ apikeyid: found.id, op: 'replace', props: all });
