@@ -8,7 +8,7 @@ import { stateDigest } from './digest.ts';
 import type { After, Desk, Difference, Found, Wanted, Workplace } from './kind.ts';
 import { kinds } from './kind-table.ts';
 import { inParallel } from './parallel.ts';
-import { goingOn, type Step } from './plan.ts';
+import { goingOn, leavingDigest, type Step } from './plan.ts';
 import type { KeptSecret, ReservedPlaces, SecretPlaces } from './secret-places.ts';
 import { waitsAs } from './waiting.ts';
 import { type Sight, World, wholeOf } from './world.ts';
@@ -49,7 +49,9 @@ export async function tasksOf(desk: Desk, steps: readonly Step[]): Promise<reado
     const object = wanted[at];
     if (!sight || !object) return [];
     const { found } = sight;
-    const now = sight.twins.length > 0 ? 'several' : found && stateDigest(found);
+    const digest = (there: Found) =>
+      step.action === 'remove' ? leavingDigest(step.kind, there, wanted) : stateDigest(there);
+    const now = sight.twins.length > 0 ? 'several' : found && digest(found);
     if (now === step.before) return [{ step, found }];
     if (step.action === 'remove' ? !found && sight.twins.length === 0 : found && isDone(desk, step, object, found))
       return [];

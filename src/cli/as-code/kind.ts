@@ -167,6 +167,8 @@ export interface Kind {
   readonly laterFields?: readonly string[];
   /** Whether a field that takes several requests is on its way between the two values of a planned difference. */
   isBetween?(planned: Difference, wanted: Wanted, found: Found): boolean;
+  /** One that is removed, without what the plan gives to others before: that may have moved already. */
+  unclaimed?(leaving: Found, wanted: readonly Wanted[]): Found;
   /** Labels of the secrets that the change brings. */
   secrets(wanted: Wanted, found: Found | undefined): readonly string[];
   /** `unfinished` is what an earlier run has left of it. */

@@ -301,6 +301,11 @@ function referrers(objects: readonly FileObject[]): ReadonlyMap<string, FileObje
   return new Map(named);
 }
 
+/** Digest of an object that is removed. */
+export function leavingDigest(kind: KindName, found: Found, wanted: readonly Wanted[]): string {
+  return stateDigest(kinds[kind].unclaimed?.(found, wanted) ?? found);
+}
+
 interface Leaving {
   readonly kind: KindName;
   readonly found: Found;
@@ -351,7 +356,7 @@ async function removalsIn(
         name: found.name,
         id: found.id,
         differences: [],
-        before: stateDigest(wholes[at] ?? found),
+        before: leavingDigest(name, wholes[at] ?? found, objects),
         secrets: [],
         missingFlags,
       });
