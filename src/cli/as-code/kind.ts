@@ -102,6 +102,14 @@ export interface Around {
   wanted(kind: KindName): readonly Wanted[];
   /** Ids of those that the same plan removes. */
   readonly leaving: ReadonlySet<string>;
+  readonly kept: readonly Kept[];
+}
+
+/** An object that has the mark and is in no file, but stays. */
+export interface Kept {
+  readonly kind: KindName;
+  readonly name: string;
+  readonly why: string;
 }
 
 /** A deleted object that a command brings back. */
@@ -113,7 +121,7 @@ export interface Restorable {
 
 /** The plan around a removal, which comes after all else. */
 export interface After {
-  /** Ids of what goes along. */
+  /** Ids of what goes along, or may. */
   readonly leaving: ReadonlySet<string>;
   /** Objects as the plan, or its files, make them. */
   readonly wanted: readonly Wanted[];

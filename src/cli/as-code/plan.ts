@@ -8,7 +8,7 @@ import { nearest } from '../../model/nearest.ts';
 import { oddFlags } from './differing.ts';
 import { stateDigest } from './digest.ts';
 import { type FileObject, FileProblems } from './files.ts';
-import type { Around, Desk, Difference, Found, Path, Restorable, Wanted } from './kind.ts';
+import type { Around, Desk, Difference, Found, Kept, Path, Restorable, Wanted } from './kind.ts';
 import { kinds } from './kind-table.ts';
 import { ifAllowed, isHidden } from './kinds/account.ts';
 import { inParallel } from './parallel.ts';
@@ -48,13 +48,6 @@ export interface Step {
   readonly blocked?: string;
   /** Flags that it takes and that the caller does not have. */
   readonly missingFlags: readonly string[];
-}
-
-/** An object that has the mark and is in no file, but stays. */
-interface Kept {
-  readonly kind: KindName;
-  readonly name: string;
-  readonly why: string;
 }
 
 /** A fact about an object of the files, besides what is changed. */
@@ -102,6 +95,7 @@ export async function makePlan(
   const { removals, kept, leaving } = await removalsIn(desk, world, objects, removable, options);
   const around: Around = {
     leaving: new Set(leaving.map(({ found }) => found.id)),
+    kept,
     isLocal: desk.local !== undefined,
     found: (kind) => world.all(kind),
     wanted: (kind) => objects.filter((object) => object.kind === kind),
@@ -335,10 +329,12 @@ async function removalsIn(
     const own = world
       .all(name)
       .filter((found) => found.managedBy === desk.managedBy && !inFiles.has(kind.nameKey(found.name)));
+    // Those of one kind may need each other.
+    const after = { leaving: new Set([...leaving, ...own.map(({ id }) => id)]), wanted: objects };
     const whys = await inParallel(own, async (found) => {
       const referrer = named.get(keyOf({ kind: name, name: found.name }));
       if (referrer) return `the ${kinds[referrer.kind].noun[0]} ${referrer.name} names it`;
-      return seen(kind.keptBecause?.(desk, found, { leaving, wanted: objects }));
+      return seen(kind.keptBecause?.(desk, found, after));
     });
     const wholes = await inParallel(own, (found) => wholeOf(desk, name, found));
     for (const [at, found] of own.entries()) {
