@@ -302,6 +302,7 @@ export function leavingDigest(kind: KindName, found: Found, wanted: readonly Wan
 
 interface Leaving {
   readonly kind: KindName;
+  /** With all fields that the caller may see. */
   readonly found: Found;
 }
 
@@ -344,7 +345,8 @@ async function removalsIn(
         continue;
       }
       leaving.add(found.id);
-      gone.push({ kind: name, found });
+      const whole = wholes[at] ?? found;
+      gone.push({ kind: name, found: whole });
       const missingFlags = missingOf(kind.flagsFor(undefined, found, []), options, false);
       removals.push({
         action: 'remove',
@@ -352,7 +354,7 @@ async function removalsIn(
         name: found.name,
         id: found.id,
         differences: [],
-        before: leavingDigest(name, wholes[at] ?? found, objects),
+        before: leavingDigest(name, whole, objects),
         secrets: [],
         missingFlags,
       });
