@@ -98,6 +98,8 @@ export interface Workplace extends Desk {
 /** Other objects: those that the appliance has, as far as the caller sees them, and those in the files. */
 export interface Around {
   readonly isLocal: boolean;
+  /** Whether `found` has all objects of the kind. */
+  isListed(kind: KindName): boolean;
   found(kind: KindName): readonly Found[];
   wanted(kind: KindName): readonly Wanted[];
   /** Ids of those that the same plan removes. */
@@ -138,6 +140,8 @@ export interface Kind {
   /** The form in which the appliance compares names. */
   nameKey(name: string): string;
   references(wanted: Wanted): readonly Reference[];
+  /** Other kinds whose objects decide whether it has problems. */
+  considers?(wanted: Wanted): readonly KindName[];
   /** All of them. Throws `forbidden` if the caller may not list them. */
   list(desk: Desk): Promise<readonly Found[]>;
   /**

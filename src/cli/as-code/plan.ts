@@ -89,14 +89,18 @@ export async function makePlan(
 ): Promise<PlannedChanges> {
   const world = new World(desk);
   const removable = options.prune ? kindNames.filter((name) => kinds[name].remove) : [];
-  const referred = objects.flatMap((object) => kinds[object.kind].references(object).map(({ kind }) => kind));
-  await world.read([...objects.map(({ kind }) => kind), ...referred, ...removable]);
+  const others = objects.flatMap((object) => {
+    const { references, considers } = kinds[object.kind];
+    return [...references(object).map(({ kind }) => kind), ...(considers?.(object) ?? [])];
+  });
+  await world.read([...objects.map(({ kind }) => kind), ...others, ...removable]);
   const sights = await world.sights(objects);
   const { removals, kept, leaving } = await removalsIn(desk, world, objects, removable, options);
   const around: Around = {
     leaving: new Set(leaving.map(({ found }) => found.id)),
     kept,
     isLocal: desk.local !== undefined,
+    isListed: (kind) => world.isListed(kind),
     found: (kind) => world.all(kind),
     wanted: (kind) => objects.filter((object) => object.kind === kind),
   };
