@@ -346,6 +346,12 @@ test('mistakes are found before anything is done, each with its place and what w
     ['kind: keyring\nname: A\n---\nkind: keyring\nname: a\n', /keyring a is described at/],
     ['kind: account\nname: a\nname: b\n', /f\.yaml:3:1: name is given twice/],
     ['kind: account\nname: !!str a\nnotes: !x y\n', /found a tag/],
+    ...['!!binary abc', '!!timestamp 2027-01-01', '!!set {a}', '!!omap [{a: 1}]', '!!pairs [{a: 1}]', '!!merge a'].map(
+      (value): [string, RegExp] => [
+        `kind: account\nname: a\nprops: {a: ${value}}\n`,
+        /f\.yaml:3:12: expected plain values, found a tag \(!\)/,
+      ],
+    ),
     ['kind: account\nname: [\n', /f\.yaml:\d+:\d+: expected YAML/],
     ['kind: account\nname: a\nprops: {managedBy: me}\n', /props\.managedBy: is the mark/],
     ['kind: account\nname: a\nprops: {n: 12345678901234567890}\n', /cannot be kept exactly/],
