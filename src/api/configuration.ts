@@ -1,11 +1,12 @@
 // Configuration files, from which `kms apply` makes objects: the fields of each kind, put together from the bodies of
 // the endpoints that make and change them, the check of an object against them, and the JSON Schema of the files.
 import { z } from 'zod';
+import { isJsonObject, type JsonObject } from '../model/json.ts';
 import { mostProofs } from '../model/proof-limits.ts';
 import { type EndpointId, type EndpointOf, endpoints } from './endpoints.ts';
 import { problemOf, valueAt } from './input-problems.ts';
 import { tenantEndpoints } from './local/tenants.ts';
-import { only } from './values.ts';
+import { kindOf, only } from './values.ts';
 
 /** The body that the endpoint validates requests with. */
 function bodyOf<Id extends EndpointId>(id: Id): EndpointOf<Id> extends { readonly body: infer B } ? B : never {
@@ -197,9 +198,29 @@ export function fileProblems(kind: KindName, object: Readonly<Record<string, unk
 function problemsOf(issue: z.core.$ZodIssue, value: unknown, known: readonly string[]): FileProblem[] {
   // Paths of parsed JSON have no symbols.
   const path = issue.path.map((part) => (typeof part === 'number' ? part : String(part)));
-  if (issue.code !== 'unrecognized_keys') return [{ path, message: problemOf(issue, valueAt(value, path)) }];
+  const given = valueAt(value, path);
+  const odd = path.join() === 'flags' && isJsonObject(given) ? oddlyGranted(given) : [];
+  if (odd.length > 0) return odd;
+  if (issue.code !== 'unrecognized_keys')
+    return [{ path, message: `${problemOf(issue, given)}${unitFor(issue, given)}` }];
   const names = path.length === 0 ? known : knownIn(issue.message);
   return issue.keys.map((key) => ({ path: [...path, key], message: 'unknown field', known: names }));
+}
+
+/** Problems of flags that are neither granted nor not: requests are told of the set as a whole. */
+function oddlyGranted(flags: JsonObject): FileProblem[] {
+  const odd = Object.entries(flags).filter(([, granted]) => typeof granted !== 'boolean');
+  return odd.map(([name, granted]) => ({
+    path: ['flags', name],
+    message: `expected true or false, got ${kindOf(granted)}`,
+  }));
+}
+
+/** The unit that is expected, where a text stands for a number that is a time or an age. */
+function unitFor({ code }: z.core.$ZodIssue, given: unknown): string {
+  if (code !== 'invalid_type' || typeof given !== 'string') return '';
+  if (/^\d{4}-\d\d-\d\d/.test(given)) return ': a time is in milliseconds since 1970-01-01T00:00:00Z';
+  return /^\d+ ?(?:s|m|h|d|w|y)/.test(given) ? ': an age is in seconds' : '';
 }
 
 /** The names in the message of `only`. */

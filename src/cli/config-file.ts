@@ -70,7 +70,8 @@ function entriesOf(text: string, yaml: Yaml, wrong: (line: number, problem: stri
   const lineAt = (range: readonly number[] | null | undefined) => lineCounter.linePos(range?.[0] ?? 0).line;
   // The library compares each key with all others; a look-up is enough here.
   const options = { version: '1.2', schema: 'core', prettyErrors: false, uniqueKeys: false, lineCounter } as const;
-  const document = parseDocument(text, options);
+  // Tags of older schemas, which make dates and bytes, are refused as all others.
+  const document = parseDocument(text, { ...options, resolveKnownTags: false });
   const [error] = [...document.errors, ...document.warnings];
   if (error) throw wrong(lineAt(error.pos), problemOf(error));
   const { contents } = document;

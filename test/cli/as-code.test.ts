@@ -327,6 +327,18 @@ test('mistakes are found before anything is done, each with its place and what w
       'kind: apikey\nname: a\naccountId: admin\nflags: {keyring.x.encrpt: true}\n',
       /f\.yaml:4:9: .*keyring\.x\.encrypt\?/,
     ],
+    [
+      'kind: apikey\nname: a\naccountId: admin\nflags:\n  asset.search: true\n  key.a.encrypt: "true"\n',
+      /f\.yaml:6:3: flags\.key\.a\.encrypt: expected true or false, got a string/,
+    ],
+    [
+      'kind: apikey\nname: a\naccountId: admin\nexpiresAt: 2027-01-01T00:00:00Z\n',
+      /f\.yaml:4:1: expiresAt: expected a number, got a string: a time is in milliseconds since 1970-01-01T00:00:00Z/,
+    ],
+    [
+      'kind: managed-key\nname: k\nrotateAfter: 30d\n',
+      /rotateAfter: expected a number, got a string: an age is in sec/,
+    ],
     ['kind: apikey\nname: a\naccountId: admin\nallowedAddresses: [1.2.3.400]\n', /f\.yaml:4:20: allowedAddresses\.0/],
     ['kind: apikey\nname: a\naccountId: admin\nexpiresAt: 5\n', /f\.yaml:4:1: expiresAt: expected a time to come/],
     [
@@ -346,6 +358,12 @@ test('mistakes are found before anything is done, each with its place and what w
     ['kind: keyring\nname: A\n---\nkind: keyring\nname: a\n', /keyring a is described at/],
     ['kind: account\nname: a\nname: b\n', /f\.yaml:3:1: name is given twice/],
     ['kind: account\nname: !!str a\nnotes: !x y\n', /found a tag/],
+    ...['!!binary abc', '!!timestamp 2027-01-01', '!!set {a}', '!!omap [{a: 1}]', '!!pairs [{a: 1}]', '!!merge a'].map(
+      (value): [string, RegExp] => [
+        `kind: account\nname: a\nprops: {a: ${value}}\n`,
+        /f\.yaml:3:12: expected plain values, found a tag \(!\)/,
+      ],
+    ),
     ['kind: account\nname: [\n', /f\.yaml:\d+:\d+: expected YAML/],
     ['kind: account\nname: a\nprops: {managedBy: me}\n', /props\.managedBy: is the mark/],
     ['kind: account\nname: a\nprops: {n: 12345678901234567890}\n', /cannot be kept exactly/],

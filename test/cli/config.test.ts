@@ -196,6 +196,7 @@ const wrong: readonly (readonly [text: string, stderr: string])[] = [
   ['url: b: c', 'FILE:1: expected YAML: nested mappings are not allowed in compact mappings'],
   ['url: "secret', 'FILE:1: expected YAML: missing closing "quote'],
   ['url: !mine x', 'FILE:1: expected plain values, found a tag (!)'],
+  ['url: !!timestamp 2027-01-01', 'FILE:1: expected plain values, found a tag (!)'],
   ['url: a\n---\nurl: b', 'FILE:2: expected one document, found several'],
 ];
 

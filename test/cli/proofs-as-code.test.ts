@@ -346,3 +346,74 @@ test('a secret that another run added meanwhile is not lost, and is not made aga
   assert.deepEqual([code, /the API key has a secret/.test(stderr)], [1, true], stderr);
   assert.equal((await d.kms('plan -f f.json')).stdout, 'nothing to do: 1 object is as the files say\n');
 });
+
+test('an API key gets another name with its certificates: the former one goes first', async () => {
+  await using d = await timelyDesk();
+  const now = d.appliance.world.now();
+  const [pinned, authority] = [await TestCertificate.alone(now), await TestCertificate.authority(now, 'CN=ca')];
+  const certificates = [
+    { kind: 'certificate', name: 'pin', certificate: pinned.pem },
+    { kind: 'certificate', name: 'one', san: 'dns:a.example', ca: authority.pem },
+  ];
+  await file(d, certificates);
+  await settled(d);
+  for (const [name, former, own] of [
+    ['second', 'k', certificates],
+    ['third', 'second', certificates.slice(1).map((proof) => ({ ...proof, name: 'other' }))],
+  ] as const) {
+    await file(d, own, { name });
+    const planned = await d.kms('plan -f f.json --prune');
+    assert.match(planned.stdout, new RegExp(`! after the removal of API key ${former}, which makes room for it`));
+    const ran = await d.kms('apply -f f.json --prune --yes');
+    assert.equal(ran.code, 0, ran.stdout + ran.stderr);
+    assert.equal((await d.kms('plan -f f.json --drift')).code, 0);
+  }
+  // Others need no room.
+  await file(d, [], { name: 'fourth' });
+  assert.doesNotMatch((await d.kms('plan -f f.json --prune')).stdout, /after the removal/);
+});
+
+test('one certificate, or one name by one authority, is no proof of two API keys', async () => {
+  await using d = await timelyDesk();
+  const now = d.appliance.world.now();
+  const [pinned, ca, other] = [
+    await TestCertificate.alone(now),
+    await TestCertificate.authority(now, 'CN=ca'),
+    await TestCertificate.authority(now, 'CN=other'),
+  ];
+  const both = (one: object, two: object) => {
+    const key = (name: string, proof: object) => {
+      const proofs = [{ kind: 'certificate', name, ...proof }];
+      return { kind: 'apikey', name, accountId: 'admin', secret: false, proofs };
+    };
+    return writeFile(d.path('f.json'), JSON.stringify([key('one', one), key('two', two)]));
+  };
+  for (const [one, two] of [
+    [{ certificate: pinned.pem }, { certificate: `# again\n${pinned.pem}` }],
+    [
+      { ca: ca.pem, san: 'dns:a.example' },
+      { ca: ca.pem, san: 'dns:A.example' },
+    ],
+  ] as const) {
+    await both(one, two);
+    const { code, stderr } = await d.kms('plan -f f.json');
+    assert.equal(code, 1);
+    for (const name of ['one', 'two']) {
+      assert.match(stderr, new RegExp(`proofs\\.0: the API key ${name} of the files has it, too: a program is`));
+    }
+  }
+  for (const [one, two] of [
+    [{ issue: true }, { issue: true }],
+    [
+      { ca: ca.pem, san: 'dns:a.example' },
+      { ca: ca.pem, san: 'dns:b.example' },
+    ],
+    [
+      { ca: ca.pem, san: 'dns:a.example' },
+      { ca: other.pem, san: 'dns:a.example' },
+    ],
+  ] as const) {
+    await both(one, two);
+    assert.equal((await d.kms('plan -f f.json')).code, 2);
+  }
+});

@@ -4,6 +4,7 @@ import { writeFile } from 'node:fs/promises';
 import test from 'node:test';
 import type { ApprovalRule } from '../../src/api/approvals.ts';
 import { person } from '../http/samples.ts';
+import { approver } from '../support/approvers.ts';
 import { type ServedDesk, servedDesk } from './served.ts';
 
 async function withApprovers(): Promise<{ d: ServedDesk; ada: string; bob: string; adaId: string }> {
@@ -127,4 +128,60 @@ test('rules that a caller cannot see are no missing ones, in plans and exports',
     assert.match((await reader('plan -f other.yaml --drift')).stdout, /^- approval rule deletions$/m);
     assert.match((await reader('export --kind rule')).stdout, /^name: deletions$/m);
   }
+});
+
+test('a rule that the appliance would refuse is found by the plan', async () => {
+  const { d, ada, bob } = await withApprovers();
+  await using _ = d;
+  const flag = (name: string) => rule(ada, bob).replace(/approvers: .*/, `approvers: {flag: ${name}}`);
+  for (const [text, expected] of [
+    [rule(ada, bob, 'objects: []\n'), /^kms: f\.yaml:6:\d+: objects: expected at least one$/m],
+    [rule(ada, bob).replace(/actions: .*/, 'actions: []'), /^kms: f\.yaml:3:\d+: actions: expected at least one$/m],
+    [
+      flag('Approval.Gvie'),
+      /^kms: f\.yaml:4:\d+: approvers\.flag: no user has the permission flag approval\.gvie; did you mean approval\.give\?$/m,
+    ],
+    [
+      'kind: rule\nname: x\nactions: [key.*.delete]\napprovers: {users: []}\n',
+      /approvers: 1 approval is needed, and there is no approver$/m,
+    ],
+    [
+      `kind: rule\nname: x\nactions: [key.*.delete]\napprovers: {users: [${ada}]}\ncount: 2\n`,
+      /count: 2 approvals are needed, and there is only 1 approver$/m,
+    ],
+  ] as const) {
+    await write(d, 'f.yaml', text);
+    const { code, stderr } = await d.kms('plan -f f.yaml');
+    assert.equal(code, 1, text);
+    assert.match(stderr, expected);
+  }
+  // Somebody has it, or will: as the appliance, the plan takes it then.
+  const holder = `kind: user\nname: eve\nemail: e@example.org\nfirstName: E\nlastName: E\nflags: {approval.gvie: true}\n`;
+  for (const text of [flag('billing-approver'), `${flag('approval.gvie')}---\n${holder}`]) {
+    await write(d, 'f.yaml', text);
+    const ran = await d.kms('apply -f f.yaml --any-flag --secrets-out secrets');
+    assert.equal(ran.code, 0, ran.stderr);
+    assert.equal((await d.kms('apply -f f.yaml --any-flag')).code, 0);
+    await d.kms('approval break-glass --reason testing -- approval rule delete deletions --yes');
+  }
+});
+
+test('a rule that too few can satisfy is warned of once it is made, and so is each change that waits for it', async () => {
+  await using d = await servedDesk();
+  const [grace, { user }] = [await approver(d.appliance), await person(d.appliance)];
+  const file = (who: string) => `kind: rule\nname: all\nactions: [account.create]\napprovers: {users: [${who}]}\n`;
+  const warning = /^kms: warning: approval rule all: no approver can approve now, and it takes 1: each needs a second/m;
+  await write(d, 'f.yaml', file(user.username));
+  const made = await d.kms('apply -f f.yaml');
+  assert.equal(made.code, 0, made.stderr);
+  assert.match(made.stderr, warning);
+  await write(d, 'g.yaml', 'kind: account\nname: one\n');
+  const lack = /as appr_[0-9a-z]{26}; none of its approvers can approve this now .* can break the glass$/m;
+  assert.match((await d.kms('apply -f g.yaml')).stderr, lack);
+  await write(d, 'f.yaml', file(grace.user.username));
+  assert.match((await d.kms('apply -f f.yaml')).stderr, lack);
+  const glass = await d.kms('approval break-glass --reason testing -- apply -f f.yaml');
+  assert.equal(glass.code, 0, glass.stderr);
+  assert.doesNotMatch(glass.stderr, /warning/);
+  assert.match((await d.kms('apply -f g.yaml')).stderr, /account one: waits for approval as appr_[0-9a-z]{26}$/m);
 });

@@ -8,7 +8,7 @@ import { stateDigest } from './digest.ts';
 import type { After, Desk, Difference, Found, Wanted, Workplace } from './kind.ts';
 import { kinds } from './kind-table.ts';
 import { inParallel } from './parallel.ts';
-import { goingOn, type Step } from './plan.ts';
+import { goingOn, leavingDigest, type Step } from './plan.ts';
 import type { KeptSecret, ReservedPlaces, SecretPlaces } from './secret-places.ts';
 import { waitsAs } from './waiting.ts';
 import { type Sight, World, wholeOf } from './world.ts';
@@ -38,7 +38,7 @@ export interface Applied {
 export async function tasksOf(desk: Desk, steps: readonly Step[]): Promise<readonly Task[]> {
   const world = new World(desk);
   await world.read(steps.map(({ kind }) => kind));
-  const wanted = steps.map(({ kind, name, fields = {} }): Wanted => ({ kind, name, fields }));
+  const wanted = steps.map(wantedOf);
   const sights = await inParallel(await world.sights(wanted), async (named, at) => {
     const step = steps[at];
     const sight = step ? sightFor(world, step, named) : named;
@@ -49,7 +49,9 @@ export async function tasksOf(desk: Desk, steps: readonly Step[]): Promise<reado
     const object = wanted[at];
     if (!sight || !object) return [];
     const { found } = sight;
-    const now = sight.twins.length > 0 ? 'several' : found && stateDigest(found);
+    const digest = (there: Found) =>
+      step.action === 'remove' ? leavingDigest(step.kind, there, wanted) : stateDigest(there);
+    const now = sight.twins.length > 0 ? 'several' : found && digest(found);
     if (now === step.before) return [{ step, found }];
     if (step.action === 'remove' ? !found && sight.twins.length === 0 : found && isDone(desk, step, object, found))
       return [];
@@ -60,9 +62,13 @@ export async function tasksOf(desk: Desk, steps: readonly Step[]): Promise<reado
       hint: 'make a new plan',
     });
   });
-  const after = afterAll(tasks, wanted);
+  const after = afterAll(tasks, steps);
   await inParallel(tasks, (task) => needRemovable(desk, task, after, '; nothing was done'));
   return tasks;
+}
+
+function wantedOf({ kind, name, fields = {} }: Step): Wanted {
+  return { kind, name, fields };
 }
 
 /** A removal means the very object of its plan, whichever have its name by now. */
@@ -71,9 +77,13 @@ function sightFor(world: World, { action, kind, id }: Step, named: Sight): Sight
   return { found: world.all(kind).find((each) => each.id === id), isUnseen: false, twins: [] };
 }
 
-function afterAll(tasks: readonly Task[], wanted: readonly Wanted[]): After {
+function afterAll(tasks: readonly Task[], steps: readonly Step[]): After {
   const leaving = tasks.flatMap(({ step, found }) => (step.action === 'remove' && found ? [found.id] : []));
-  return { leaving: new Set(leaving), wanted };
+  return { leaving: new Set(leaving), wanted: madeBy(steps) };
+}
+
+function madeBy(steps: Iterable<Step>): Wanted[] {
+  return [...steps].flatMap((step) => (step.action === 'remove' ? [] : [wantedOf(step)]));
 }
 
 class Stays extends KmsError {}
@@ -252,12 +262,13 @@ class Run implements Applied {
     return left.every((each) => !needed.has(keyOf(each)));
   }
 
-  /** Whether only other removals, which are left, keep something from being removed. */
+  /** Whether only other steps, which are left, keep something from being removed. */
   async #isHeldUp({ step, found }: Task): Promise<boolean> {
     const removals = [...this.#left].flatMap(([{ action }, each]) => (action === 'remove' && each ? [each.id] : []));
     const leaving = new Set(removals.filter((id) => id !== found?.id));
-    if (leaving.size === 0 || !found) return false;
-    return (await kinds[step.kind].keptBecause?.(this.#desk, found, { leaving, wanted: [] })) === undefined;
+    const wanted = madeBy(this.#left.keys());
+    if (!found || leaving.size + wanted.length === 0) return false;
+    return (await kinds[step.kind].keptBecause?.(this.#desk, found, { leaving, wanted })) === undefined;
   }
 }
 
@@ -285,12 +296,12 @@ async function doTask(desk: Desk, task: Task, places: SecretPlaces | undefined, 
     if (found) await kind.remove?.(desk, found);
     return;
   }
-  const { name, fields = {}, secrets: labels } = step;
+  const { name, secrets: labels } = step;
   const isAgain = step.isUnfinished === true || step.isContinued === true;
   // Before the object is made: a secret that cannot be kept is useless.
   const reserved = labels.length > 0 && places ? await places.reserve(step.kind, name, labels, isAgain) : noPlaces;
   const workplace: Workplace = { ...desk, goesOn: true, deliver: reserved.deliver, withdraw: reserved.withdraw };
-  const wanted: Wanted = { kind: step.kind, name, fields };
+  const wanted = wantedOf(step);
   try {
     if (step.action === 'create') await kind.create(workplace, wanted, found);
     else if (found) await change(workplace, step, wanted, found);

@@ -196,7 +196,9 @@ class Reader {
   #documents(text: string): readonly Document.Parsed[] {
     const { parseAllDocuments } = this.#yaml;
     const options = { version: '1.2', schema: 'core', prettyErrors: false, uniqueKeys: false } as const;
-    const documents = parseAllDocuments(text, { ...options, intAsBigInt: true, lineCounter: this.#lines });
+    // Tags of older schemas, which make dates, bytes and sets, are refused as all others.
+    const values = { resolveKnownTags: false, intAsBigInt: true };
+    const documents = parseAllDocuments(text, { ...options, ...values, lineCounter: this.#lines });
     // Empty, or with comments alone.
     if (!Array.isArray(documents)) return [];
     const errors = documents.flatMap(({ errors, warnings }) => [...errors, ...warnings]);

@@ -98,10 +98,20 @@ export interface Workplace extends Desk {
 /** Other objects: those that the appliance has, as far as the caller sees them, and those in the files. */
 export interface Around {
   readonly isLocal: boolean;
+  /** Whether `found` has all objects of the kind. */
+  isListed(kind: KindName): boolean;
   found(kind: KindName): readonly Found[];
   wanted(kind: KindName): readonly Wanted[];
   /** Ids of those that the same plan removes. */
   readonly leaving: ReadonlySet<string>;
+  readonly kept: readonly Kept[];
+}
+
+/** An object that has the mark and is in no file, but stays. */
+export interface Kept {
+  readonly kind: KindName;
+  readonly name: string;
+  readonly why: string;
 }
 
 /** A deleted object that a command brings back. */
@@ -113,7 +123,7 @@ export interface Restorable {
 
 /** The plan around a removal, which comes after all else. */
 export interface After {
-  /** Ids of what goes along. */
+  /** Ids of what goes along, or may. */
   readonly leaving: ReadonlySet<string>;
   /** Objects as the plan, or its files, make them. */
   readonly wanted: readonly Wanted[];
@@ -130,6 +140,8 @@ export interface Kind {
   /** The form in which the appliance compares names. */
   nameKey(name: string): string;
   references(wanted: Wanted): readonly Reference[];
+  /** Other kinds whose objects decide whether it has problems. */
+  considers?(wanted: Wanted): readonly KindName[];
   /** All of them. Throws `forbidden` if the caller may not list them. */
   list(desk: Desk): Promise<readonly Found[]>;
   /**
@@ -167,6 +179,8 @@ export interface Kind {
   readonly laterFields?: readonly string[];
   /** Whether a field that takes several requests is on its way between the two values of a planned difference. */
   isBetween?(planned: Difference, wanted: Wanted, found: Found): boolean;
+  /** One that is removed, without what the plan gives to others before: that may have moved already. */
+  unclaimed?(leaving: Found, wanted: readonly Wanted[]): Found;
   /** Labels of the secrets that the change brings. */
   secrets(wanted: Wanted, found: Found | undefined): readonly string[];
   /** `unfinished` is what an earlier run has left of it. */

@@ -8,7 +8,7 @@ import { nearest } from '../../model/nearest.ts';
 import { oddFlags } from './differing.ts';
 import { stateDigest } from './digest.ts';
 import { type FileObject, FileProblems } from './files.ts';
-import type { Around, Desk, Difference, Found, Path, Restorable, Wanted } from './kind.ts';
+import type { Around, Desk, Difference, Found, Kept, Path, Restorable, Wanted } from './kind.ts';
 import { kinds } from './kind-table.ts';
 import { ifAllowed, isHidden } from './kinds/account.ts';
 import { inParallel } from './parallel.ts';
@@ -50,13 +50,6 @@ export interface Step {
   readonly missingFlags: readonly string[];
 }
 
-/** An object that has the mark and is in no file, but stays. */
-interface Kept {
-  readonly kind: KindName;
-  readonly name: string;
-  readonly why: string;
-}
-
 /** A fact about an object of the files, besides what is changed. */
 interface ObjectNote {
   readonly kind: KindName;
@@ -96,13 +89,18 @@ export async function makePlan(
 ): Promise<PlannedChanges> {
   const world = new World(desk);
   const removable = options.prune ? kindNames.filter((name) => kinds[name].remove) : [];
-  const referred = objects.flatMap((object) => kinds[object.kind].references(object).map(({ kind }) => kind));
-  await world.read([...objects.map(({ kind }) => kind), ...referred, ...removable]);
+  const others = objects.flatMap((object) => {
+    const { references, considers } = kinds[object.kind];
+    return [...references(object).map(({ kind }) => kind), ...(considers?.(object) ?? [])];
+  });
+  await world.read([...objects.map(({ kind }) => kind), ...others, ...removable]);
   const sights = await world.sights(objects);
   const { removals, kept, leaving } = await removalsIn(desk, world, objects, removable, options);
   const around: Around = {
     leaving: new Set(leaving.map(({ found }) => found.id)),
+    kept,
     isLocal: desk.local !== undefined,
+    isListed: (kind) => world.isListed(kind),
     found: (kind) => world.all(kind),
     wanted: (kind) => objects.filter((object) => object.kind === kind),
   };
@@ -301,8 +299,14 @@ function referrers(objects: readonly FileObject[]): ReadonlyMap<string, FileObje
   return new Map(named);
 }
 
+/** Digest of an object that is removed. */
+export function leavingDigest(kind: KindName, found: Found, wanted: readonly Wanted[]): string {
+  return stateDigest(kinds[kind].unclaimed?.(found, wanted) ?? found);
+}
+
 interface Leaving {
   readonly kind: KindName;
+  /** With all fields that the caller may see. */
   readonly found: Found;
 }
 
@@ -330,10 +334,12 @@ async function removalsIn(
     const own = world
       .all(name)
       .filter((found) => found.managedBy === desk.managedBy && !inFiles.has(kind.nameKey(found.name)));
+    // Those of one kind may need each other.
+    const after = { leaving: new Set([...leaving, ...own.map(({ id }) => id)]), wanted: objects };
     const whys = await inParallel(own, async (found) => {
       const referrer = named.get(keyOf({ kind: name, name: found.name }));
       if (referrer) return `the ${kinds[referrer.kind].noun[0]} ${referrer.name} names it`;
-      return seen(kind.keptBecause?.(desk, found, { leaving, wanted: objects }));
+      return seen(kind.keptBecause?.(desk, found, after));
     });
     const wholes = await inParallel(own, (found) => wholeOf(desk, name, found));
     for (const [at, found] of own.entries()) {
@@ -343,7 +349,8 @@ async function removalsIn(
         continue;
       }
       leaving.add(found.id);
-      gone.push({ kind: name, found });
+      const whole = wholes[at] ?? found;
+      gone.push({ kind: name, found: whole });
       const missingFlags = missingOf(kind.flagsFor(undefined, found, []), options, false);
       removals.push({
         action: 'remove',
@@ -351,7 +358,7 @@ async function removalsIn(
         name: found.name,
         id: found.id,
         differences: [],
-        before: stateDigest(wholes[at] ?? found),
+        before: leavingDigest(name, whole, objects),
         secrets: [],
         missingFlags,
       });

@@ -213,6 +213,13 @@ function fingerprintIn(pem: unknown): string | undefined {
   return certificateIn(pem)?.fingerprint;
 }
 
+/** Identity of a certificate among the proofs of all API keys; undefined for other proofs, and unreadable ones. */
+export function certificateIdentity(proof: JsonObject): string | undefined {
+  if (proof.kind !== 'certificate' || proof.issue === true) return undefined;
+  const identity = wantedIdentity({ ...proof, name: '' });
+  return identity.fingerprint === undefined ? undefined : JSON.stringify(identity);
+}
+
 function plainSan(san: unknown): string {
   const text = String(san).replace(/^uri:(?=spiffe:)/, '');
   return /^dns:/i.test(text) ? text.toLowerCase() : text;

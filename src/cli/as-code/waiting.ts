@@ -12,15 +12,24 @@ export function waitsAs(error: unknown): readonly string[] {
   return typeof approval?.id === 'string' ? [approval.id] : [];
 }
 
+/** The appliance's words on pending requests that too few can approve now. */
+export function lacksOf(error: unknown): readonly string[] {
+  if (error instanceof ManyWait) return error.lacks;
+  const [, words] = error instanceof KmsError ? (/ is pending; (.+)$/.exec(error.message) ?? []) : [];
+  return words === undefined || /^try again\b/.test(words) ? [] : [words];
+}
+
 class ManyWait extends KmsError {
   readonly requests: readonly string[];
+  readonly lacks: readonly string[];
 
-  constructor(requests: readonly string[]) {
+  constructor(requests: readonly string[], lacks: readonly string[]) {
     super(
       'forbidden',
       `this needs approval: requests ${requests.join(', ')} are pending; try again once they are approved`,
     );
     this.requests = requests;
+    this.lacks = lacks;
   }
 }
 
@@ -40,7 +49,8 @@ export async function eachOrWaiting<T>(items: readonly T[], act: (item: T) => Pr
 
 /** Throws what waits for approval, as one error, if anything does. */
 export function throwWaiting(waiting: readonly unknown[]): void {
-  if (waiting.length > 1) throw new ManyWait([...new Set(waiting.flatMap(waitsAs))]);
+  const [requests, lacks] = [waitsAs, lacksOf].map((of) => [...new Set(waiting.flatMap(of))]);
+  if (waiting.length > 1) throw new ManyWait(requests ?? [], lacks ?? []);
   if (waiting.length === 1) throw waiting[0];
 }
 

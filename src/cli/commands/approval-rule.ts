@@ -2,6 +2,7 @@
 import type { ApprovalRule } from '../../api/approvals.ts';
 import type { Client } from '../../client/client.ts';
 import { KmsError } from '../../errors.ts';
+import { unmetWarning } from '../as-code/kinds/rule.ts';
 import { type Cli, type CliOf, given } from '../command.ts';
 import { confirm, detailsFrom } from '../confirm.ts';
 import { withClient } from '../connect.ts';
@@ -146,12 +147,9 @@ function termsOf(cli: Terms) {
   };
 }
 
-/** Warns of a rule that too few can satisfy: it stops what it covers, its own change included. */
-async function warnOfAble(cli: Cli, { able, count }: ApprovalRule): Promise<void> {
-  if (able >= count) return;
-  const who = able === 1 ? 'only 1 approver' : able === 0 ? 'no approver' : `only ${able} approvers`;
-  const need = 'each needs a second factor, and the rule must vouch for them (kms approval rule update --vouch)';
-  await say(cli.io, `warning: ${who} can approve now, and it takes ${count}: ${need}`);
+async function warnOfAble(cli: Cli, rule: ApprovalRule): Promise<void> {
+  const warning = unmetWarning(rule);
+  if (warning !== undefined) await say(cli.io, `warning: ${warning}`);
 }
 
 function approversText({ approvers: { users, flag } }: ApprovalRule): string {

@@ -7,13 +7,14 @@ import { deskAt, type SeatedDesk } from '../as-code/desk.ts';
 import { exportedObjects, yamlOf } from '../as-code/export.ts';
 import { FilesRefused, readConfiguration } from '../as-code/files.ts';
 import { kinds } from '../as-code/kind-table.ts';
+import { unmetWarnings } from '../as-code/kinds/rule.ts';
 import { isMark, markForm } from '../as-code/mark.ts';
 import { writeDriftMetrics } from '../as-code/metrics.ts';
 import { makePlan, type PlannedChanges, type Step } from '../as-code/plan.ts';
 import { type Plan, readPlan, savePlan, sealedPlan } from '../as-code/plan-file.ts';
 import { planLines, summary, titled } from '../as-code/plan-text.ts';
 import { type KeptSecret, secretPlaces } from '../as-code/secret-places.ts';
-import { waitsAs } from '../as-code/waiting.ts';
+import { lacksOf, waitsAs } from '../as-code/waiting.ts';
 import type { CliOf } from '../command.ts';
 import { confirm, confirmAtTerminal } from '../confirm.ts';
 import { withClient } from '../connect.ts';
@@ -116,6 +117,12 @@ export async function apply(cli: ApplyCli): Promise<number> {
         if (!cli.json) await printLine(cli, `${past[step.action]} ${titled(step.kind, step.name)}`);
       },
     });
+    const rules = applied.done.filter(({ kind, action }) => kind === 'rule' && action !== 'remove');
+    const warnings = await unmetWarnings(
+      planned,
+      rules.map(({ name }) => name),
+    );
+    for (const { name, text } of warnings) await say(cli.io, visible(`warning: ${titled('rule', name)}: ${text}`));
     return report(cli, made, tasks, applied);
   });
 }
@@ -168,7 +175,7 @@ async function report(cli: ApplyCli, made: Plan, tasks: readonly Task[], applied
   const { done, failed: undone, secrets } = applied;
   const { digest, kept, unchanged } = made;
   const short = ({ action, kind, name }: Step) => ({ action, kind, name });
-  const requests = undone.map(({ step, error }) => ({ step, requests: waitsAs(error) }));
+  const requests = undone.map(({ step, error }) => ({ step, requests: waitsAs(error), lacks: lacksOf(error) }));
   const waiting = requests.filter((each) => each.requests.length > 0);
   const failed = undone.filter(({ error }) => waitsAs(error).length === 0);
   if (cli.json) {
@@ -185,8 +192,9 @@ async function report(cli: ApplyCli, made: Plan, tasks: readonly Task[], applied
   for (const { step, error } of failed) {
     await say(cli.io, visible(`${titled(step.kind, step.name)}: ${sentenceOf(error)}`));
   }
-  for (const { step, requests: ids } of waiting) {
-    await say(cli.io, visible(`${titled(step.kind, step.name)}: waits for approval as ${ids.join(', ')}`));
+  for (const { step, requests: ids, lacks } of waiting) {
+    const line = `${titled(step.kind, step.name)}: waits for approval as ${ids.join(', ')}`;
+    await say(cli.io, visible([line, ...lacks].join('; ')));
   }
   const left = tasks.length - done.length - undone.length;
   const count = `${done.length} of ${tasks.length} changes are done`;

@@ -279,9 +279,9 @@ async function refusals(
   const differences = found ? kind.differences(wanted, found) : [];
   const isLocal = await options.isLocal();
   if (kind.onlyHere !== undefined && !isLocal) return [{ path: [], message: kind.onlyHere }];
-  const around = { isLocal, found: () => [], wanted: () => [], leaving: new Set<string>() };
+  const none = { isListed: () => false, found: () => [], wanted: () => [], leaving: new Set<string>(), kept: [] };
   const odd = options.isAnyFlag() ? [] : oddFlags(wanted, found, 'any_flag of the provider');
-  const problems = kind.problems(wanted, found ?? alwaysThere(kind, wanted), differences, around);
+  const problems = kind.problems(wanted, found ?? alwaysThere(kind, wanted), differences, { isLocal, ...none });
   const named = [...odd, ...problems].map(({ path, message }) => ({
     ...problemAt(fields, path, message),
     isSolvedByNew: found !== undefined && fixed.has(String(path[0])),

@@ -10,14 +10,16 @@ import { KmsError } from '../../../errors.ts';
 import { canonicalBlock } from '../../../model/addresses.ts';
 import type { JsonObject } from '../../../model/json.ts';
 import { mostProofs } from '../../../model/proof-limits.ts';
+import { sharedProofProblems } from '../certificate-holders.ts';
 import { differing, grantedIn, plainFlags, present, withoutDefaults } from '../differing.ts';
-import type { Desk, Difference, Found, Kind, Problem, Wanted, Workplace } from '../kind.ts';
+import type { Around, Desk, Difference, Found, Kind, Problem, Wanted, Workplace } from '../kind.ts';
 import { keepingMark, marked, unmarked } from '../mark.ts';
 import { changeProofs } from '../proof-changes.ts';
 import {
   changeWords,
   endedProofs,
   exportedProof,
+  isSameButName,
   type ProofChanges,
   proofChanges,
   proofLabel,
@@ -154,7 +156,8 @@ function isBetween({ field, words = [] }: Difference, { fields }: Wanted, found:
   return left.every((line) => words.includes(line));
 }
 
-function problems({ fields }: Wanted, found: FoundKey | undefined): Problem[] {
+function problems(wanted: Wanted, found: FoundKey | undefined, around: Around): Problem[] {
+  const { fields } = wanted;
   const wrong: Problem[] = [];
   if (!found && fields.accountId === undefined) {
     wrong.push({ path: ['name'], message: 'a new API key needs an accountId: the uid of its account' });
@@ -172,7 +175,7 @@ function problems({ fields }: Wanted, found: FoundKey | undefined): Problem[] {
   if (proofsIn(whole).length === mostProofs && whole.secret !== false) {
     wrong.push({ path: ['proofs'], message: `an API key has at most ${mostProofs} proofs, its secret included` });
   }
-  return [...wrong, ...proofProblems(proofs, changesOf(fields, found).added)];
+  return [...wrong, ...proofProblems(proofs, changesOf(fields, found).added), ...sharedProofProblems(wanted, around)];
 }
 
 function notes({ fields }: Wanted, found: FoundKey): string[] {
@@ -413,7 +416,7 @@ export const apiKeyKind: Kind = {
     return foundOf(key, await uidsAt(desk), proofs, isBegun ? await desk.asked() : []);
   },
   differences,
-  problems: (wanted, found) => problems(wanted, found),
+  problems: (wanted, found, _changes, around) => problems(wanted, found, around),
   notes,
   flagsFor,
   isHalfDone(wanted, found: FoundKey) {
@@ -424,6 +427,8 @@ export const apiKeyKind: Kind = {
     const isSecretLost = fields.secret === true && isLost;
     return isSecretLost || changesOf(fields, found).again.length > 0;
   },
+  needsRoomOf: ({ fields }, { proofs = [] }: FoundKey) =>
+    proofsIn(fields).some((proof) => proofs.some((each) => isSameButName(proof, each))),
   isBetween,
   secrets,
   create,

@@ -12,6 +12,7 @@ import { reservedKeyNames } from '../../../model/names.ts';
 import { differing, withoutDefaults } from '../differing.ts';
 import type { Around, Desk, Difference, Found, Kind, Problem, Restorable, Wanted } from '../kind.ts';
 import { keepingMark, marked, unmarked } from '../mark.ts';
+import { eachOrWaiting } from '../waiting.ts';
 import { ifAllowed, ifThere, isHidden } from './account.ts';
 
 const dayLength = 86_400_000;
@@ -273,15 +274,30 @@ async function update(desk: Desk, wanted: Wanted, found: Found, changes: readonl
   const { aliases, state: _, ...named } = wanted.fields;
   const config = Object.fromEntries(Object.entries(named).filter(([field]) => changed.has(field)));
   if (changed.has('props')) config.props = keepingMark(named.props, found);
-  if (Object.keys(config).length > 0) await client.configureManagedKey({ key, ...config });
   const { before = [], after = [] } = changed.get('aliases') ?? {};
   const [had, has] = [new Set(aliasKeys(before)), new Set(aliasKeys(after))];
-  for (const alias of aliasesIn(after)) if (!had.has(nameKey(alias))) await client.addManagedKeyAlias({ key, alias });
-  for (const alias of [...had].filter((each) => !has.has(each))) {
-    // It may have moved to another key already.
-    await ifThere(client.removeManagedKeyAlias({ key, alias }));
-  }
+  const added = aliasesIn(after).filter((alias) => !had.has(nameKey(alias)));
+  await eachOrWaiting(
+    [
+      ...(Object.keys(config).length > 0 ? [() => client.configureManagedKey({ key, ...config })] : []),
+      ...added.map((alias) => () => client.addManagedKeyAlias({ key, alias })),
+    ],
+    (change): Promise<unknown> => change(),
+  );
+  // One may have moved to another key already.
+  await eachOrWaiting(
+    [...had].filter((alias) => !has.has(alias)),
+    (alias) => ifThere(client.removeManagedKeyAlias({ key, alias })),
+  );
   if (state === 'active') await move();
+}
+
+/** Whether each alias that is there is one of the two lists, and none is missing that both have. */
+function isBetween({ field, before, after }: Difference, _wanted: Wanted, found: Found): boolean {
+  if (field !== 'aliases') return false;
+  const [had, has, now] = [aliasKeys(before ?? []), aliasKeys(after ?? []), aliasKeys(found.fields.aliases)];
+  const isPlanned = now.every((alias) => had.includes(alias) || has.includes(alias));
+  return isPlanned && had.every((alias) => now.includes(alias) || !has.includes(alias));
 }
 
 /** Takes these aliases from deleted keys, which have theirs until they are destroyed. Returns whether one had any. */
@@ -357,6 +373,14 @@ export const managedKeyKind: Kind = {
     return gone;
   },
   laterFields: ['aliases'],
+  isBetween,
+  unclaimed(leaving, wanted) {
+    const claimed = new Set(
+      wanted.flatMap(({ kind, fields }) => (kind === 'managed-key' ? aliasKeys(fields.aliases ?? []) : [])),
+    );
+    const aliases = aliasesIn(leaving.fields.aliases).filter((alias) => !claimed.has(nameKey(alias)));
+    return { ...leaving, fields: { ...leaving.fields, aliases } };
+  },
   /** Aliases move from the keys that have them once the new one is there. */
   async create({ client, managedBy, list }, wanted) {
     const { minDecryptVersion: _, minEncryptVersion: __, ...given } = wanted.fields;

@@ -4,10 +4,11 @@ import type { ApprovalRule } from '../../../api/approvals.ts';
 import type { InputOf } from '../../../client/client.ts';
 import { KmsError } from '../../../errors.ts';
 import { actProblem, defaultObjects } from '../../../model/approval-rules.ts';
-import { parseFlags } from '../../../model/flags.ts';
+import { isKnownFlag, likelyFlag, parseFlags } from '../../../model/flags.ts';
 import { differing, withoutDefaults } from '../differing.ts';
-import type { Desk, Found, Kind, Path, Problem, Wanted } from '../kind.ts';
+import type { Around, Desk, Found, Kind, Path, Problem, Wanted } from '../kind.ts';
 import { keepingMark, marked, unmarked } from '../mark.ts';
+import { ifAllowed } from './account.ts';
 import { userKey } from './user.ts';
 
 interface FoundRule extends Found {
@@ -73,27 +74,70 @@ function usersIn({ approvers, breakers }: Wanted['fields']): { readonly name: st
   return [...at(users, ['approvers', 'users']), ...at(breakers, ['breakers'])];
 }
 
-function problems({ fields }: Wanted, found: Found | undefined): Problem[] {
+function problems({ fields }: Wanted, found: Found | undefined, around: Around): Problem[] {
   const missing = ['actions', 'approvers'].filter((field) => fields[field] === undefined);
   if (!found && missing.length > 0) return [{ path: ['name'], message: `a new rule needs ${missing.join(' and ')}` }];
   const { approvers, count = 1, expires } = { ...found?.fields, ...fields };
   const { users } = Object(approvers);
   const wrong: Problem[] = [];
-  if (users !== undefined && listed(users).length < Number(count)) {
+  const number = listed(users).length;
+  if (users !== undefined && number < Number(count)) {
     const path = fields.count === undefined ? ['approvers'] : ['count'];
-    wrong.push({
-      path,
-      message: `${count} approvals are needed, and there are only ${listed(users).length} approvers`,
-    });
+    const needed = count === 1 ? '1 approval is needed' : `${count} approvals are needed`;
+    const there =
+      number === 0 ? 'is no approver' : number === 1 ? 'is only 1 approver' : `are only ${number} approvers`;
+    wrong.push({ path, message: `${needed}, and there ${there}` });
   }
-  for (const [index, action] of (Array.isArray(fields.actions) ? fields.actions : []).entries()) {
-    const message = actProblem(String(action));
+  for (const field of ['actions', 'objects']) {
+    const isEmpty = Array.isArray(fields[field]) && listed(fields[field]).length === 0;
+    if (isEmpty) wrong.push({ path: [field], message: 'expected at least one' });
+  }
+  for (const [index, action] of listed(fields.actions).entries()) {
+    const message = actProblem(action);
     if (message !== undefined) wrong.push({ path: ['actions', index], message });
   }
   if (typeof fields.expires === 'number' && fields.expires !== found?.fields.expires && Number(expires) <= Date.now()) {
     wrong.push({ path: ['expires'], message: 'is past' });
   }
-  return wrong;
+  return [...wrong, ...flagProblems(fields, around)];
+}
+
+/** The flag of the approvers, if it is probably a slip, and the one that was meant. */
+function slip({ approvers }: Wanted['fields']): { readonly flag: string; readonly meant: string } | undefined {
+  const { flag } = Object(approvers);
+  const meant = typeof flag === 'string' && !isKnownFlag(flag) ? likelyFlag(flag) : undefined;
+  return meant === undefined ? undefined : { flag: flag.toLowerCase(), meant };
+}
+
+/** Refuses a flag that is probably a slip: one that somebody has, otherwise than by `*`, is none. */
+function flagProblems(fields: Wanted['fields'], around: Around): Problem[] {
+  const { flag, meant } = slip(fields) ?? {};
+  if (flag === undefined || !around.isListed('user')) return [];
+  const isHeld = [...around.found('user'), ...around.wanted('user')].some(({ fields: { flags } }) => {
+    const held = parseFlags(Object(flags));
+    return !held.covers('*') && held.allows(flag);
+  });
+  if (isHeld) return [];
+  return [{ path: ['approvers', 'flag'], message: `no user has the permission flag ${flag}; did you mean ${meant}?` }];
+}
+
+/** A warning if too few can satisfy a rule: it stops what it covers, its own change included. */
+export function unmetWarning({ able, count }: Pick<ApprovalRule, 'able' | 'count'>): string | undefined {
+  if (able >= count) return undefined;
+  const who = able === 1 ? 'only 1 approver' : able === 0 ? 'no approver' : `only ${able} approvers`;
+  const need = 'each needs a second factor, and the rule must vouch for them (kms approval rule update --vouch)';
+  return `${who} can approve now, and it takes ${count}: ${need}`;
+}
+
+/** Warnings of those among the named rules that too few can satisfy, as far as the caller sees them. */
+export async function unmetWarnings({ client }: Desk, names: readonly string[]) {
+  if (names.length === 0) return [];
+  const answer = await ifAllowed(client.listApprovalRules());
+  const rules = (answer === 'unseen' ? [] : answer.rules).filter(({ name }) => names.includes(name));
+  return rules.flatMap((rule) => {
+    const text = unmetWarning(rule);
+    return text === undefined ? [] : [{ name: rule.name, text }];
+  });
 }
 
 /** Rules that the caller sees: those that concern it, or all. */
@@ -142,7 +186,8 @@ export const ruleKind: Kind = {
   },
   differences: ({ fields }, found) =>
     differing(canonical(fields, peopleOf(found)), canonical(found.fields, peopleOf(found))),
-  problems,
+  considers: ({ fields }) => (slip(fields) ? ['user'] : []),
+  problems: (wanted, found, _changes, around) => problems(wanted, found, around),
   flagsFor: () => ['approval.rule'],
   secrets: () => [],
   async create({ client, managedBy }, { name, fields }) {

@@ -1,5 +1,6 @@
 // Users in configuration files: their name is the user name. A new one is invited, and the link of the invite is the
 // secret that comes of it.
+import type { ApprovalRule } from '../../../api/approvals.ts';
 import type { User } from '../../../api/users.ts';
 import type { InputOf } from '../../../client/client.ts';
 import { items } from '../../../client/pages.ts';
@@ -7,10 +8,10 @@ import { KmsError } from '../../../errors.ts';
 import { sameDomain } from '../../../model/hosts.ts';
 import type { JsonObject } from '../../../model/json.ts';
 import { differing, grantedIn, plainFlags, withoutDefaults } from '../differing.ts';
-import type { Difference, Found, Kind, Wanted, Workplace } from '../kind.ts';
+import type { After, Desk, Difference, Found, Kind, Wanted, Workplace } from '../kind.ts';
 import { keepingMark, marked, unmarked } from '../mark.ts';
 import { waitsAs } from '../waiting.ts';
-import { ifThere } from './account.ts';
+import { ifAllowed, ifThere } from './account.ts';
 
 function foundOf({ id, username, email, firstName, lastName, flags, props, state }: User): Found {
   const { props: own, lacks, ...mark } = unmarked(props);
@@ -58,6 +59,30 @@ async function create(desk: Workplace, wanted: Wanted, unfinished?: Found): Prom
 /** Addresses by which a user may log in. */
 function addressesOf({ name, fields }: Pick<Found, 'name' | 'fields'>): readonly string[] {
   return [name, ...(typeof fields.email === 'string' ? [fields.email] : [])].map(userKey);
+}
+
+function needsRoomOf(wanted: Wanted, leaving: Found): boolean {
+  const taken = addressesOf(leaving);
+  return addressesOf(wanted).some((address) => taken.includes(address));
+}
+
+/** The name of a rule that this user's removal would leave with fewer approvers than it takes, even to change it. */
+async function ruleWithout({ client }: Desk, found: Found, { leaving, wanted }: After) {
+  const { id } = found;
+  const answer = await ifAllowed(client.listApprovalRules());
+  // One that makes room goes before any rule is changed.
+  const isFirst = wanted.some((each) => each.kind === 'user' && needsRoomOf(each, found));
+  const isSettled = (rule: ApprovalRule): boolean =>
+    leaving.has(rule.id) ||
+    wanted.some(({ kind, name, fields }) => kind === 'rule' && name === rule.name && fields.approvers !== undefined);
+  const lacking = (answer === 'unseen' ? [] : answer.rules).find((rule) => {
+    const { users = [] } = rule.approvers;
+    // One that was removed has no name.
+    const others = users.filter((each) => each.id !== id && each.name !== '' && !leaving.has(each.id));
+    const isNeeded = users.some((each) => each.id === id) && others.length < rule.count;
+    return isNeeded && (isFirst || !isSettled(rule));
+  });
+  return lacking?.name;
 }
 
 /** Makes an invited user whole; the file may have changed since. */
@@ -121,14 +146,12 @@ export const userKind: Kind = {
     const email = typeof fields.email === 'string' ? userKey(fields.email) : undefined;
     const others = around.found('user').filter(({ id }) => id !== found?.id && !around.leaving.has(id));
     const holder = others.find((other) => email !== undefined && addressesOf(other).includes(email));
-    return holder
-      ? [{ path: ['email'], message: `the user ${holder.name} has this address: a run before this one can free it` }]
-      : [];
+    if (!holder) return [];
+    const stays = around.kept.find(({ kind, name }) => kind === 'user' && name === holder.name);
+    const why = stays ? `, and stays: ${stays.why}` : ': a run before this one can free it';
+    return [{ path: ['email'], message: `the user ${holder.name} has this address${why}` }];
   },
-  needsRoomOf(wanted, leaving) {
-    const taken = addressesOf(leaving);
-    return addressesOf(wanted).some((address) => taken.includes(address));
-  },
+  needsRoomOf,
   flagsFor(wanted, found) {
     const held = grantedIn(found?.fields.flags);
     if (!wanted) return ['user.delete', ...held];
@@ -147,8 +170,12 @@ export const userKind: Kind = {
   async remove({ client }, { id }) {
     await client.deleteUser({ username: id, id: true });
   },
-  async keptBecause({ caller, client }, found, { leaving }) {
+  async keptBecause(desk, found, after) {
+    const { caller, client } = desk;
     if (found.id === caller) return 'it is the user that this runs as';
+    const rule = found.isUnfinished ? undefined : await ruleWithout(desk, found, after);
+    if (rule !== undefined) return `the approval rule ${rule} would have too few approvers without it`;
+    const { leaving } = after;
     const { keys = [] } = (await ifThere(client.getUser({ username: found.name }))) ?? {};
     const staying = keys.filter((id) => !leaving.has(id)).length;
     return staying === 0
