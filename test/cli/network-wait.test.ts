@@ -20,10 +20,13 @@ for (const [what, say] of Object.entries(oddHttp)) {
     const client = createClient({ baseUrl, fetch: networkFetch(baseUrl, undefined, { wait }), timeout: Infinity });
     try {
       const began = performance.now();
-      await assert.rejects(client.listKeyrings(), (error) => error instanceof KmsError && error.code === 'unavailable');
+      const error = await client.listKeyrings().catch((error: unknown) => error);
+      assert.ok(error instanceof KmsError && error.code === 'unavailable', String(error));
       // A broken connection is tried three times.
       assert.ok(performance.now() - began < 5000, `${performance.now() - began} ms`);
-      assert.ok(server.sent() < 256 << 20, `${server.sent()} bytes`);
+      // How much comes until the time is over depends on the machine.
+      const isLate = error.message.includes(`no answer within ${wait} ms`);
+      assert.ok(isLate || server.sent() < 64 << 20, `${server.sent()} bytes`);
     } finally {
       server.close();
     }
