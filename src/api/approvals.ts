@@ -303,7 +303,8 @@ const request = z
     requester: person.meta({ description: 'who asks' }),
     action: z.string().meta({ description: 'the flag that it takes', examples: ['key.payroll.delete'] }),
     actions: z.array(z.string()).meta({
-      description: 'all that a rule may call it, that flag among them; `admin.make` if it makes an administrator',
+      description:
+        'all actions by which a rule may cover it, that flag among them; `admin.make` if it makes an administrator',
       examples: [['key.payroll.delete']],
     }),
     operation: z.string().meta({

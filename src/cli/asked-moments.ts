@@ -5,18 +5,19 @@ import { type AnswerTo, createClient } from '../client/client.ts';
 import { isJsonObject, jsonOf } from '../model/json.ts';
 import { tenantHeader } from '../model/names.ts';
 import type { Cli } from './command.ts';
+import { say } from './io.ts';
 import type { Fetch } from './reason.ts';
 
 type Asked = AnswerTo<'listApprovalRequests'>['requests'][number];
 
-/** Milliseconds by which the clocks of a client and its appliance may differ. */
-const tolerance = 300_000;
+/** Milliseconds by which the clocks of a client and its appliance may differ. Another age is another act. */
+const tolerance = (age: number): number => Math.min(300_000, age / 100);
 
 /** Sends the moments of an open request instead of those that are counted from the ages of the command's options. */
 export function withAskedMoments(cli: Cli, send: Fetch, baseUrl: string): Fetch {
   const { ages } = cli;
   if (ages.length === 0) return send;
-  const isCounted = (value: number, from: number) => ages.some((age) => Math.abs(value - from - age) < tolerance);
+  const isCounted = (value: number, from: number) => ages.some((age) => Math.abs(value - from - age) < tolerance(age));
   return async (request) => {
     const body = jsonOf(new TextDecoder().decode(await request.clone().arrayBuffer()));
     if (!isJsonObject(body) || !numbersIn(body).some((each) => isCounted(each, Date.now()))) return send(request);
@@ -24,7 +25,9 @@ export function withAskedMoments(cli: Cli, send: Fetch, baseUrl: string): Fetch 
       const isSame = (own: number, theirs: number) =>
         isCounted(own, Date.now()) && isCounted(theirs, asked.createdAt) && theirs > Date.now();
       const same = isFor(asked, request, baseUrl) ? asAsked(body, asked.shown.body, isSame) : undefined;
-      if (same !== undefined) return send(new Request(request, { body: JSON.stringify(same) }));
+      if (same === undefined) continue;
+      await say(cli.io, `the time is as counted when request ${asked.id} was made, which asks for the same`);
+      return send(new Request(request, { body: JSON.stringify(same) }));
     }
     return send(request);
   };
@@ -35,7 +38,7 @@ function numbersIn(value: unknown): number[] {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(numbersIn) : [];
 }
 
-/** The caller's own that are pending or granted; none if they cannot be read, since the command may need none. */
+/** The caller's own that may be joined, or are not used yet; none if they cannot be read: the command may need none. */
 async function openRequests({ headers }: Request, send: Fetch, baseUrl: string): Promise<readonly Asked[]> {
   const fetch = (request: Request): Promise<Response> => {
     for (const name of ['authorization', tenantHeader]) {
@@ -46,7 +49,7 @@ async function openRequests({ headers }: Request, send: Fetch, baseUrl: string):
   };
   const client = createClient({ baseUrl, fetch, retries: 0, timeout: Number.POSITIVE_INFINITY });
   const { requests } = await client.listApprovalRequests({ mine: 'true' }).catch(() => ({ requests: [] }));
-  return requests.filter(({ state }) => state === 'granted' || state === 'pending');
+  return requests.filter(({ state, uses }) => state === 'pending' || (state === 'granted' && uses === 0));
 }
 
 /** Whether the request asks for the same operation on the same object. */
@@ -63,14 +66,12 @@ function isFor({ operation, object, shown }: Asked, { method, url }: Request, ba
 }
 
 /**
- * `body` with the moments of the body that was asked for; undefined if anything else differs. Values that are hidden
- * there are taken to be the same: if they aren't, the appliance sees another act.
+ * `body` with the moments of the body that was asked for; undefined if anything else differs, or is hidden there.
  */
 function asAsked(body: unknown, asked: unknown, isSame: (own: number, asked: number) => boolean): unknown {
   if (typeof body === 'number' && typeof asked === 'number') {
     return body === asked || isSame(body, asked) ? asked : undefined;
   }
-  if (isJsonObject(asked) && 'hidden' in asked) return body;
   if (typeof body !== 'object' || body === null || typeof asked !== 'object' || asked === null) {
     return body === asked ? body : undefined;
   }

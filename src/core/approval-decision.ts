@@ -5,7 +5,6 @@ import { type ActivityDetails, mostNamed, type ResourceRef } from '../model/acti
 import { type Act, actName, furtherActions, type RequestState, requestLasts } from '../model/approval-rules.ts';
 import { isKnownFlag } from '../model/flags.ts';
 import type { JsonObject } from '../model/json.ts';
-import type { Tables } from '../store/port.ts';
 import type { ApprovalRequest } from '../store/tables/approval-requests.ts';
 import type { ApprovalRule } from '../store/tables/approval-rules.ts';
 import { activityRecord } from './activity.ts';
@@ -352,7 +351,7 @@ function makeRequest(ctx: Deciding, act: PlannedAct, rules: readonly ApprovalRul
     ...(dialect !== undefined && { dialect }),
     ...(address !== undefined && { address }),
     ...(reason !== undefined && { reason }),
-    effects: { ...effectsOf(tx, act, object && shownObject(tx, object)), ...vouchedIn(ctx, act) },
+    effects: { ...effectsOf(ctx, act, object && shownObject(tx, object)), ...vouchedIn(ctx, act) },
   };
   tx.approvalRequests.insert({ ...request, details });
   const approval = { id, statement, digest, ...(reason !== undefined && { reason }) };
@@ -396,7 +395,11 @@ function vouchedIn({ tx, caller }: Deciding, { deed = {} }: PlannedAct): JsonObj
   return vouched ? { vouched, vouchedCount, objects: [], objectCount: undefined } : {};
 }
 
-function effectsOf(tx: Tables, { deed = {}, after }: PlannedAct, before: JsonObject | null | undefined): JsonObject {
+function effectsOf(
+  { tx, tenant }: Deciding,
+  { deed = {}, after }: PlannedAct,
+  before: JsonObject | null | undefined,
+): JsonObject {
   const { changed = [], granted = [], revoked = [], objects = [], objectCount = objects.length } = deed;
   const there = objects.filter((each) => isThere(tx, each));
   // Those that are gone by now were made by the act.
@@ -409,8 +412,9 @@ function effectsOf(tx: Tables, { deed = {}, after }: PlannedAct, before: JsonObj
     ...(revoked.length > mostNamed && { revokedCount: revoked.length }),
     objects: there.slice(0, mostNamed),
     ...(affected > mostNamed && { objectCount: affected }),
-    ...(before && { before }),
-    ...(after && { after }),
+    // People may have written secrets into what is theirs, as in props.
+    ...(before && { before: shownFields(tenant.keys, before) }),
+    ...(after && { after: shownFields(tenant.keys, after) }),
   };
 }
 

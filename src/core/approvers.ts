@@ -6,7 +6,7 @@ import type { ApprovalRule } from '../store/tables/approval-rules.ts';
 import type { User } from '../store/tables/users.ts';
 import { activityRecord } from './activity.ts';
 import type { World } from './context.ts';
-import { canLogIn, vouchingProblem } from './persons.ts';
+import { canLogIn } from './persons.ts';
 
 /** Users looked through for holders of a flag. */
 export const mostLookedAt = 10_000;
@@ -30,12 +30,11 @@ export function approversOf({ users }: Pick<Tables, 'users'>, rule: ApprovalRule
 }
 
 /**
- * Number of approvers whom a rule still lacks: those for whom it vouches may be gone, or others may have had access to
- * their accounts since.
+ * Number of approvers that a rule still lacks. A User whom it vouches for may be gone, which leaves a place. One whose
+ * account others have had access to leaves none: otherwise a caller who can change Users could let in their own.
  */
-export function lacking(tx: Pick<Tables, 'users' | 'waysIn'>, rule: ApprovalRule): number {
-  const { vouched } = rule;
-  const known = approversOf(tx, rule).filter(({ id }) => vouchingProblem(tx, id, { vouched }) === undefined);
+export function lacking(tx: Pick<Tables, 'users'>, rule: ApprovalRule): number {
+  const known = approversOf(tx, rule).filter(({ id }) => rule.vouched[id] !== undefined);
   return Math.max(0, rule.count - known.length);
 }
 
@@ -50,7 +49,7 @@ export function welcomeApprover({ tx, world }: { readonly tx: Transaction; reado
   const now = tx.waysIn.last();
   for (const rule of awaiting.filter((each) => isApprover(each, user))) {
     const vouched = { ...rule.vouched, [userId]: now };
-    tx.approvalRules.update({ ...rule, vouched, awaits: lacking(tx, { ...rule, vouched }) });
+    tx.approvalRules.update({ ...rule, vouched, awaits: Math.min(rule.awaits, lacking(tx, { ...rule, vouched })) });
     const object = { type: 'approval-rule', id: rule.id, name: rule.name } as const;
     const objects = [{ type: 'user', id: userId, name: user.username }] as const;
     tx.record(activityRecord(world, { keyid: userId, action: 'approval.vouch', deed: { object, objects } }));

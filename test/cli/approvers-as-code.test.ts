@@ -107,3 +107,16 @@ test('an approver goes along with the rule', async () => {
   assert.equal(done.code, 0, done.stderr);
   assert.match(done.stdout, /removed approval rule deletions\nremoved user/);
 });
+
+test('a rule that has ended keeps nobody', async () => {
+  await using d = await servedDesk();
+  const ada = await approver(d.appliance);
+  // Ended by the clock of the command.
+  const expires = d.appliance.world.now() + 60_000;
+  await makeRule(d.appliance, { actions: ['account.delete'], objects: ['*'], approvers: { users: ids(ada) }, expires });
+  await mark(d, ada);
+  await write(d, none);
+  const ran = await d.kms('apply -f f.yaml --prune --yes');
+  assert.equal(ran.code, 0, ran.stderr);
+  assert.match(ran.stdout, new RegExp(`^removed user ${ada.user.username}$`, 'm'));
+});

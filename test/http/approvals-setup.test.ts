@@ -134,15 +134,15 @@ const orders: Record<string, (s: SetUp) => Promise<void>> = {
     for (const who of [ada, bob]) await ok(say(s.a, who, asked));
     assert.equal((await s.remove(s.a.root.key)).status, 200);
   },
-  'the rule first: whose second factor is reset before they are enough makes room': async (s) => {
+  'the rule first: a way into an account before they are enough lets in nobody else': async (s) => {
     await s.rule({ approvers: { flag: 'approval.give' }, count: 2 });
     await s.resetFactorOf(await s.enrol(await s.user(gives)));
-    const [ada, bob] = [await s.enrol(await s.user(gives)), await s.enrol(await s.user(gives))];
+    const ada = await s.enrol(await s.user(gives));
     const late = await s.enrol(await s.user(gives));
     const asked = waits(await s.remove(s.a.root.key));
     assert.equal((await say(s.a, late, asked)).status, 403);
-    for (const who of [ada, bob]) await ok(say(s.a, who, asked));
-    assert.equal((await s.remove(s.a.root.key)).status, 200);
+    await ok(say(s.a, ada, asked));
+    assert.equal((await s.remove(s.a.root.key)).status, 403);
   },
   'the second factor of the only approver is reset after the rule: another one alone does not help': async (s) => {
     const ada = await s.enrol(await s.user());

@@ -141,3 +141,20 @@ test('of very many things along with an act, the number is told', async () => {
   const { effects } = await asked(a, ada, await a.call('DELETE', `/auth/accounts/${accountId}`));
   assert.deepEqual([effects.objects.length, effects.objectCount], [100, 103]);
 });
+
+test('what people wrote into props under the name of a secret is shown to nobody', async () => {
+  const a = await testAppliance();
+  const ada = await approver(a);
+  const { name } = await makeTransit(a);
+  const { id } = await ok(a.call('POST', '/auth/accounts', { uid: 'shop', props: { password: 'hunter1' } }));
+  await ok(a.call('PUT', `/managed-keys/${name}/config`, { props: { deep: [{ token: 'hunter2' }] } }));
+  await makeRule(a, { actions: ['*'], objects: ['*'], approvers: { users: ids(ada) } });
+  for (const [method, url, body] of [
+    ['PATCH', `/auth/accounts/${id}`, { props: { password: 'hunter3', team: 'blue' } }],
+    ['PUT', `/managed-keys/${name}/config`, { props: { deep: [{ token: 'hunter4' }], team: 'blue' } }],
+  ] as const) {
+    const request = await asked(a, ada, await a.call(method, url, body));
+    assert.doesNotMatch(JSON.stringify(request), /hunter/);
+    assert.equal(request.effects.after.props.team, 'blue');
+  }
+});

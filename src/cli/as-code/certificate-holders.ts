@@ -4,7 +4,7 @@ import { certificateIdentity, proofsIn } from './proof-matching.ts';
 
 const known = new WeakMap<Around, ReadonlyMap<string, readonly Wanted[]>>();
 
-/** The API keys of the files, by what their certificates are known by. */
+/** The API keys of the files, by the identities of their certificates. */
 function holdersIn(around: Around): ReadonlyMap<string, readonly Wanted[]> {
   let holders = known.get(around);
   if (!holders) {

@@ -117,13 +117,14 @@ export async function apply(cli: ApplyCli): Promise<number> {
         if (!cli.json) await printLine(cli, `${past[step.action]} ${titled(step.kind, step.name)}`);
       },
     });
+    const code = await report(cli, made, tasks, applied);
     const rules = applied.done.filter(({ kind, action }) => kind === 'rule' && action !== 'remove');
     const warnings = await unmetWarnings(
       planned,
       rules.map(({ name }) => name),
     );
     for (const { name, text } of warnings) await say(cli.io, visible(`warning: ${titled('rule', name)}: ${text}`));
-    return report(cli, made, tasks, applied);
+    return code;
   });
 }
 

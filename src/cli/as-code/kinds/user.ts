@@ -77,6 +77,7 @@ async function ruleWithout({ client }: Desk, found: Found, { leaving, wanted }: 
     wanted.some(({ kind, name, fields }) => kind === 'rule' && name === rule.name && fields.approvers !== undefined);
   const lacking = (answer === 'unseen' ? [] : answer.rules).find((rule) => {
     const { users = [] } = rule.approvers;
+    if (rule.expires !== null && rule.expires <= Date.now()) return false;
     // One that was removed has no name.
     const others = users.filter((each) => each.id !== id && each.name !== '' && !leaving.has(each.id));
     const isNeeded = users.some((each) => each.id === id) && others.length < rule.count;
