@@ -49,8 +49,8 @@ export interface PlannedAct extends Act {
   /** Whether the body matters where a rule has a window: it does not for a use of a key. */
   readonly isUse: boolean;
   readonly deed: ActivityDetails | undefined;
-  /** The object after the act. */
-  readonly after: JsonObject | undefined;
+  /** The object after the act; to be called before the act is taken back. */
+  after(): JsonObject | undefined;
   /** In the words of the caller. */
   readonly reason: string | undefined;
   /** Why the administrator at the machine breaks the glass for it. Throws `forbidden` for anybody else who would. */
@@ -63,11 +63,14 @@ type Deciding = Pick<Context, 'tx' | 'tenant' | 'world' | 'caller' | 'address' |
 export class NeedsWords extends Error {
   readonly act: PlannedAct;
   readonly rules: readonly ApprovalRule[];
+  /** The object as the act left it. */
+  readonly after: JsonObject | undefined;
 
   constructor(act: PlannedAct, rules: readonly ApprovalRule[]) {
     super('this needs the approval of others');
     this.act = act;
     this.rules = rules;
+    this.after = act.after();
   }
 }
 
@@ -252,13 +255,14 @@ export interface Wait {
  *
  * @param held the request that the act was held for: no other is made.
  */
-export function askFor(ctx: Deciding, { act, rules }: NeedsWords, held?: string): Wait {
+export function askFor(ctx: Deciding, needs: NeedsWords, held?: string): Wait {
   const { tx, world } = ctx;
+  const { act, rules } = needs;
   const hash = actHash(ctx, act, rules);
   const open = tx.approvalRequests.openFor(hash);
   const live = open && isOver(ctx, requestNow(tx, open, world.now()), rules) ? undefined : open;
   if (!live && held !== undefined) return waitOf(ctx, tx.approvalRequests.byId(held), rules);
-  const request = live ?? makeRequest(ctx, act, rules, hash);
+  const request = live ?? makeRequest(ctx, needs, hash);
   const isEarly = world.now() < request.createdAt + requestLasts;
   const holds = held === undefined && isEarly && rules.every(({ mode }) => mode === 'hold');
   return { ...waitOf(ctx, request, rules), holds, isNew: !live };
@@ -300,7 +304,7 @@ function lapse({ tx, world }: Pick<Deciding, 'tx' | 'world'>, { request, state }
   return true;
 }
 
-function makeRequest(ctx: Deciding, act: PlannedAct, rules: readonly ApprovalRule[], hash: string): ApprovalRequest {
+function makeRequest(ctx: Deciding, { act, rules, after }: NeedsWords, hash: string): ApprovalRequest {
   const { tx, tenant, world, caller, address, dialect } = ctx;
   const now = world.now();
   const holder = holderOf(ctx);
@@ -351,7 +355,7 @@ function makeRequest(ctx: Deciding, act: PlannedAct, rules: readonly ApprovalRul
     ...(dialect !== undefined && { dialect }),
     ...(address !== undefined && { address }),
     ...(reason !== undefined && { reason }),
-    effects: { ...effectsOf(ctx, act, object && shownObject(tx, object)), ...vouchedIn(ctx, act) },
+    effects: { ...effectsOf(ctx, act, { before: object && shownObject(tx, object), after }), ...vouchedIn(ctx, act) },
   };
   tx.approvalRequests.insert({ ...request, details });
   const approval = { id, statement, digest, ...(reason !== undefined && { reason }) };
@@ -397,8 +401,8 @@ function vouchedIn({ tx, caller }: Deciding, { deed = {} }: PlannedAct): JsonObj
 
 function effectsOf(
   { tx, tenant }: Deciding,
-  { deed = {}, after }: PlannedAct,
-  before: JsonObject | null | undefined,
+  { deed = {} }: PlannedAct,
+  { before, after }: { readonly before: JsonObject | null | undefined; readonly after: JsonObject | undefined },
 ): JsonObject {
   const { changed = [], granted = [], revoked = [], objects = [], objectCount = objects.length } = deed;
   const there = objects.filter((each) => isThere(tx, each));

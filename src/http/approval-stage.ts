@@ -217,7 +217,7 @@ function actOf(
     body: id === importing ? withoutWrapping(ctx, body, deed?.object) : body,
     isUse: flag.some(isKeyUse),
     deed,
-    after: object ? shownObject(tx, object) : undefined,
+    after: () => (object ? shownObject(tx, object) : undefined),
     reason: wordsIn(input.request, reasonHeader),
     breaking: () => breakingOf(ctx, input.request),
   };

@@ -225,7 +225,7 @@ function plannedAct(
     body: id === 'addCustodian' ? lastingOf(body) : body,
     isUse: false,
     deed: undefined,
-    after: undefined,
+    after: () => undefined,
     reason: wordsIn(request, reasonHeader),
     breaking: () => breakingOf({ caller: localCaller }, request),
   };

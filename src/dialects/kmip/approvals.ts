@@ -40,7 +40,7 @@ export function approveItem(work: Work, { action, name }: Operation, payload: St
       body: { payload: hidden(tenant.keys, toBase64(encodeItem(payload))), fields: fieldsOf(payload) },
       isUse: isKeyUse(action),
       deed,
-      after: undefined,
+      after: () => undefined,
       reason: undefined,
       breaking: () => undefined,
     },
