@@ -65,9 +65,7 @@ function isFor({ operation, object, shown }: Asked, { method, url }: Request, ba
   return asked === method && ways.includes(path);
 }
 
-/**
- * `body` with the moments of the body that was asked for; undefined if anything else differs, or is hidden there.
- */
+/** `body` with the moments of the body that was asked for; undefined if anything else differs, or is hidden there. */
 function asAsked(body: unknown, asked: unknown, isSame: (own: number, asked: number) => boolean): unknown {
   if (typeof body === 'number' && typeof asked === 'number') {
     return body === asked || isSame(body, asked) ? asked : undefined;

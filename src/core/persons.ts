@@ -1,5 +1,6 @@
 // Persons behind identities, as far as the appliance can know: who was given a way into an API key or a User's account,
 // and whose second factors are the same. What one person asked for, the same person cannot approve.
+import { shellQuoted } from '../model/shell.ts';
 import type { Tables } from '../store/port.ts';
 import type { ApprovalRule } from '../store/tables/approval-rules.ts';
 import type { BrokenGlass } from '../store/tables/broken-glass.ts';
@@ -102,7 +103,7 @@ export function vouchingProblem(
 }
 
 function shellWord(text: string): string {
-  return /^[\w.-]+$/.test(text) && !text.startsWith('-') ? text : `'${text.replace(/'/g, "'\\''")}'`;
+  return /^[\w.-]+$/.test(text) && !text.startsWith('-') ? text : shellQuoted(text);
 }
 
 /** Whether an API key was made by that User alone, after the way of that number. */

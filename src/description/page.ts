@@ -1,6 +1,8 @@
 // The reference at /docs: HTML pages generated from the API description and the guide. They can be read without
 // scripts; docs-script.ts adds search and lets readers send requests.
+
 import { html } from 'hono/html';
+import { shellQuoted } from '../model/shell.ts';
 import { guide } from './guide.ts';
 import type { OpenApiDocument, OpenApiResponse, Operation, PathItem, Reference } from './openapi.ts';
 import { type Block, isList } from './prose.ts';
@@ -372,13 +374,9 @@ export function curlOf({ method, path, operation }: Place): string {
   const parts = [
     method === 'GET' || (method === 'POST' && media) ? 'curl -s' : `curl -s -X ${method}`,
     ...(security.length > 0 ? ['-H "Authorization: Bearer $KMS_API_KEY"'] : []),
-    ...(media ? ["-H 'Content-Type: application/json'", `-d ${quoted(JSON.stringify(media.example))}`] : []),
+    ...(media ? ["-H 'Content-Type: application/json'", `-d ${shellQuoted(JSON.stringify(media.example))}`] : []),
     ...(operation.operationId === 'createBackup' ? ['-o backup.kms-backup'] : []),
     `"$KMS_URL${filled}${search === '' ? '' : `?${search}`}"`,
   ];
   return parts.join(' \\\n  ');
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -1,7 +1,9 @@
 // Snippets are short programs that use a keyring of this appliance, for the command line, curl, the client library and
 // Python, with the real address and names in them. Credentials come from a file or from the environment, so that no
 // snippet has a secret in it.
+
 import type { Flags } from '../../model/flags.ts';
+import { shellQuoted } from '../../model/shell.ts';
 
 export interface Snippet {
   readonly language: 'kms' | 'curl' | 'TypeScript' | 'Python' | 'hvac';
@@ -124,7 +126,7 @@ export function lines(...all: readonly (string | false)[]): string {
 
 /** A word of the shell. */
 function quoted(word: string): string {
-  return /^[A-Za-z0-9_./:@%+-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
+  return /^[A-Za-z0-9_./:@%+-]+$/.test(word) ? word : shellQuoted(word);
 }
 
 /** A text of TypeScript. */
